@@ -22,7 +22,7 @@ LIBRARIES_OF_THE_HUB = (
     *("transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama", "sentence_transformers"),
 )
 # They import gradio or the Hub's client, whose variables some programs set to their own.
-READ_VARIABLES = ("benchmark.exports.eval_results", "leaderboard.app.", "leaderboard.space")
+READ_VARIABLES = ("benchmark.exports.hub", "leaderboard.app.", "leaderboard.space")
 
 
 def modules() -> list[str]:

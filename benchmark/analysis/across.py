@@ -117,37 +117,39 @@ def group_prompt(
         hint = "choose a profile with an embedder, such as semantic"
         raise ConfigurationError(f"the profile {profile.name} cannot compare responses across systems", hint)
     ended = finish_reasons or [None] * len(sets)
-    reasons = [reason for own, why in zip(sets, ended, strict=True) for reason in why or (None,) * len(own)]
-    group = ResponsesToGroup.of(prompt, [text for own in sets for text in own], reasons)
+    reasons = [reason for responses, why in zip(sets, ended, strict=True) for reason in why or (None,) * len(responses)]
+    group = ResponsesToGroup.of(prompt, [text for responses in sets for text in responses], reasons)
     (partition,) = partition_sets([group], equivalence, profile.partition)
     if isinstance(partition, Missing):
         raise Unscorable(partition.reason)
     labels = iter(partition)
-    scorable = sorted({text for own in sets for text in own if is_scorable(text)})
+    scorable = sorted({text for responses in sets for text in responses if is_scorable(text)})
     vectors = dict(zip(scorable, embedder.embed(scorable), strict=True))
     similarity = {}
     for size in sizes:
-        first = [own[:size] if len(own) >= size else () for own in sets]
-        similarity[size] = _similarities([[vectors[text] for text in own if text in vectors] for own in first])
-    return GroupedPrompt(tuple(tuple(next(labels) for _ in own) for own in sets), similarity)
+        first = [responses[:size] if len(responses) >= size else () for responses in sets]
+        similarity[size] = _similarities(
+            [[vectors[text] for text in responses if text in vectors] for responses in first]
+        )
+    return GroupedPrompt(tuple(tuple(next(labels) for _ in responses) for responses in sets), similarity)
 
 
 def across_systems(
     names: Sequence[str], k: int, grouped: Mapping[str, GroupedPrompt], valid: Sequence[Mapping[str, Sequence[bool]]]
 ) -> AcrossSystems:
     """Collect the first k responses of all systems that have k; only valid responses keep their classes."""
-    chosen = [i for i in range(len(names)) if min((len(each.labels[i]) for each in grouped.values()), default=0) >= k]
+    chosen = [i for i in range(len(names)) if min((len(group.labels[i]) for group in grouped.values()), default=0) >= k]
     labels = [
         [
             [
                 label if label is not None and is_valid else NONE
-                for label, is_valid in zip(each.labels[i][:k], valid[i][prompt][:k], strict=True)
+                for label, is_valid in zip(group.labels[i][:k], valid[i][prompt][:k], strict=True)
             ]
             for i in chosen
         ]
-        for prompt, each in grouped.items()
+        for prompt, group in grouped.items()
     ]
-    similarity = [each.similarity[k][np.ix_(chosen, chosen)] for each in grouped.values()]
+    similarity = [group.similarity[k][np.ix_(chosen, chosen)] for group in grouped.values()]
     shape = (len(grouped), len(chosen), k)
     return AcrossSystems(
         tuple(names[i] for i in chosen),
@@ -164,21 +166,21 @@ def valid_responses(
     """Return which responses [sets, k] to the prompts [sets] are valid, by a profile without a reward model."""
     backends.load([metric for metric in METRICS if metric.reads == "partition+validity"])
     if backends.validity is None:
-        return [[True] * len(own) for own in sets]
-    unused = [Partition((None,) * len(own)) for own in sets]  # a discriminator needs no classes
+        return [[True] * len(responses) for responses in sets]
+    unused = [Partition((None,) * len(responses)) for responses in sets]  # a discriminator needs no classes
     reasons = backends.validity.reasons(prompts, sets, unused, {})
-    return [[reason is None for reason in own] for own in reasons]
+    return [[reason is None for reason in responses] for responses in reasons]
 
 
 def _similarities(vectors: Sequence[Sequence[Floats]]) -> Floats:
     """Return mean cosine similarities [systems, systems] of unit vectors; on the diagonal, of different responses."""
-    sums = [np.sum(own, axis=0) if own else None for own in vectors]
+    sums = [np.sum(system, axis=0) if system else None for system in vectors]
     means = np.full((len(vectors), len(vectors)), np.nan)
-    for i, (one, own) in enumerate(zip(sums, vectors, strict=True)):
+    for i, (one, system) in enumerate(zip(sums, vectors, strict=True)):
         for j, (other, others) in enumerate(zip(sums, vectors, strict=True)):
-            pairs = len(own) * (len(others) - (i == j))
+            pairs = len(system) * (len(others) - (i == j))
             if one is not None and other is not None and pairs:
-                means[i, j] = (float(one @ other) - (len(own) if i == j else 0)) / pairs
+                means[i, j] = (float(one @ other) - (len(system) if i == j else 0)) / pairs
     return means
 
 
@@ -199,9 +201,9 @@ def same_class(counts: NDArray[np.int64]) -> Floats:
     totals = counts.sum(axis=2)
     both = np.einsum("pac,pbc->pab", counts, counts).astype(np.float64)
     pairs = np.einsum("pa,pb->pab", totals, totals).astype(np.float64)
-    own = np.arange(counts.shape[1])
-    both[:, own, own] -= totals
-    pairs[:, own, own] -= totals
+    diagonal = np.arange(counts.shape[1])
+    both[:, diagonal, diagonal] -= totals
+    pairs[:, diagonal, diagonal] -= totals
     return np.asarray(np.divide(both, pairs, out=np.full(both.shape, np.nan), where=pairs > 0))
 
 
@@ -224,8 +226,8 @@ def pooled(counts: NDArray[np.int64], k: int) -> Floats:
     for half in halves:
         first, second = _misses(counts, k, half), _misses(counts, k, k - half)
         expected += (counts.shape[2] - np.einsum("pac,pbc->pab", first, second)) / len(halves)
-    own = np.arange(counts.shape[1])
-    expected[:, own, own] = (counts > 0).sum(axis=2)
+    diagonal = np.arange(counts.shape[1])
+    expected[:, diagonal, diagonal] = (counts > 0).sum(axis=2)
     return expected
 
 
@@ -264,9 +266,9 @@ def homogeneity(
     pairs = list(combinations(range(count), 2))
     cells = [*((i, i) for i in range(count)), *pairs]
     together = pooled(counts, k)
-    own = np.diagonal(together, axis1=1, axis2=2)
-    better = [max(pair, key=lambda i: (own[:, i].mean(), -i)) for pair in pairs]
-    gains = [together[:, a, b] - own[:, best] for (a, b), best in zip(pairs, better, strict=True)]
+    alone = np.diagonal(together, axis1=1, axis2=2)
+    better = [max(pair, key=lambda i: (alone[:, i].mean(), -i)) for pair in pairs]
+    gains = [together[:, a, b] - alone[:, best] for (a, b), best in zip(pairs, better, strict=True)]
     chosen = counts[:, list(range(count)) if models is None else list(models)]
     size = min(k, chosen.shape[1])
     one = several = np.full(len(across.prompts), np.nan)
@@ -312,8 +314,8 @@ def report_of(
     title = f"{suite}, k = {study.k}, profile {profile}, {counted(study.prompts, 'prompt')}"
     heads = ("system", "different", "similarity to own", "equivalent to own")
     rows = [
-        (names[i], str(own.distinct), str(own.similarity), str(own.same_class))
-        for i, own in ((i, study.alone[i]) for i in study.order)
+        (names[i], str(one.distinct), str(one.similarity), str(one.same_class))
+        for i, one in ((i, study.alone[i]) for i in study.order)
     ]
     alone = Table(f"Alone: {title}", heads, rows)
     columns = ("first", "second", "together", "gain", "similarity", "equivalent", "in common")
@@ -340,14 +342,14 @@ def report_of(
 def _records(study: Homogeneity) -> Table:
     """Return a row for each measure of a system, of a pair, and of one system beside several."""
     names = study.systems
-    parts: list[tuple[str, str, Alone | Pair]] = [(names[i], "", own) for i, own in enumerate(study.alone)]
+    parts: list[tuple[str, str, Alone | Pair]] = [(names[i], "", part) for i, part in enumerate(study.alone)]
     parts += [(names[pair.first], names[pair.second], pair) for pair in study.pairs]
     numbers = [
-        (first, second, field.name, getattr(own, field.name))
-        for first, second, own in parts
-        for field in fields(own)
+        (first, second, field.name, getattr(part, field.name))
+        for first, second, part in parts
+        for field in fields(part)
         if field.name not in ("first", "second")
     ]
     numbers += [("", "", "of_one", study.of_one), ("", "", "of_several", study.of_several)]
-    rows = [(*row, own.value, own.low, own.high) for *row, own in numbers]
+    rows = [(*row, part.value, part.low, part.high) for *row, part in numbers]
     return Table("", ("first", "second", "measure", "value", "low", "high"), rows)

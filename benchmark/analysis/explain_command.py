@@ -181,14 +181,14 @@ def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path 
     columns = set(config.schema.names)
     prompt = next((column for column in ("context", "prompt") if column in columns), None)
     if prompt is None or not {"set_id", "responses"} <= columns:
-        configs = [each for source in DATASETS for each in source.configs]
-        others = [each.name for each in configs if {"set_id", "responses"} <= set(each.schema.names)]
+        configs = [entry for dataset in DATASETS for entry in dataset.configs]
+        others = [entry.name for entry in configs if {"set_id", "responses"} <= set(entry.schema.names)]
         raise ConfigurationError(f"{name} has no response sets", f"one of {', '.join(others)}")
     if split is None:
-        splits = ", ".join(each.name for each in config.splits)
+        splits = ", ".join(entry.name for entry in config.splits)
         raise ConfigurationError("no split is named", f"name one of {name} with --split: {splits}")
     table = load_table(name, split, mirror=mirror).select(["set_id", prompt, "responses"])
-    ids = [str(each) for each in table["set_id"].to_pylist()]
+    ids = [str(name) for name in table["set_id"].to_pylist()]
     if set_id is None or set_id not in ids:
         what = "no set is named" if set_id is None else f"{name}/{split} has no set {set_id!r}"
         raise ConfigurationError(what, f"name one with --set-id, such as {', '.join(ids[:3])}")

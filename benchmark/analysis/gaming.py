@@ -70,7 +70,7 @@ class GamingStudy:
 
     def rows(self, metric: str) -> list[tuple[str, Scores]]:
         """Return all systems and attacks with their scores by a metric."""
-        return [(name, own[metric]) for name, own in [*self.systems.items(), *self.attacks.items()]]
+        return [(name, scores[metric]) for name, scores in [*self.systems.items(), *self.attacks.items()]]
 
 
 def study_gaming(
@@ -120,7 +120,7 @@ def study_gaming(
         ranges=ranges,
         systems={name: scores(name) for name in systems},
         attacks={name: scores(name) for name in attack_texts},
-        invalid={name: dict(sorted(own.items())) for name, own in invalid.items()},
+        invalid={name: dict(sorted(reasons.items())) for name, reasons in invalid.items()},
     )
 
 
@@ -147,7 +147,7 @@ def _score(
         for scores in score_sets(materials, metrics):
             values = (scores[metric.id] for metric in metrics)
             rows.append([float("nan") if isinstance(value, Missing) else value for value in values])
-        invalid.update(reason for own in materials.reasons or [] for reason in own if reason is not None)
+        invalid.update(reason for reasons in materials.reasons or [] for reason in reasons if reason is not None)
         progress(len(batch))
     return np.array(rows), invalid
 

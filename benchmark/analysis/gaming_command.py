@@ -62,7 +62,7 @@ def gaming(
     profile = models.load(metric)
     folders = (folder, *(real or []))
     find_suite = partial(load_suite, mirror=mirror)
-    submissions, suites, _ = zip(*(open_submission(each, find_suite) for each in folders), strict=True)
+    submissions, suites, _ = zip(*(open_submission(path, find_suite) for path in folders), strict=True)
     if len({suite.revision for suite in suites}) > 1:
         raise ConfigurationError("the submissions respond to different prompts", "name submissions of one suite")
     suite = suites[0]

@@ -44,7 +44,7 @@ def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[s
         else:
             answer = -rating.answer if study.form == "similarity" else rating.answer
             by_set[sets[0]][rating.item][rating.rater] = answer
-    return {each.set_id: _score(own) for each in study.sets if (own := by_set.get(each.set_id))}
+    return {rated.set_id: _score(by_set[rated.set_id]) for rated in study.sets if rated.set_id in by_set}
 
 
 def _score(ratings: Mapping[str, Mapping[str, float]]) -> HumanScore:
@@ -53,21 +53,21 @@ def _score(ratings: Mapping[str, Mapping[str, float]]) -> HumanScore:
     The mean is over items, so that it does not depend on how many raters each item has kept. The deviations from an
     item's mean tell how far raters disagree; those of one rater are summed, since they share the rater's strictness.
     """
-    means = {item: float(np.mean([*own.values()])) for item, own in ratings.items()}
+    means = {item: float(np.mean([*answers.values()])) for item, answers in ratings.items()}
     sums: dict[str, float] = defaultdict(float)
     known = 0.0
-    for item, own in ratings.items():
-        count = len(own)
+    for item, answers in ratings.items():
+        count = len(answers)
         known += (count > 1) / count
-        for rater, value in own.items():
+        for rater, value in answers.items():
             # The factor makes up for the item's mean being that of the same ratings, as ddof 1 does.
             sums[rater] += (value - means[item]) / count * (count / max(count - 1, 1)) ** 0.5
     mean = float(np.mean([*means.values()]))
     if not known:
         return HumanScore(mean, 0.0, 1)
     # Items with a single rating are taken to be as uncertain as the others are for their number of ratings.
-    rate = sum(1 / len(own) for own in ratings.values()) / known
-    error = rate * sum(each**2 for each in sums.values()) / len(ratings) ** 2
+    rate = sum(1 / len(answers) for answers in ratings.values()) / known
+    error = rate * sum(total**2 for total in sums.values()) / len(ratings) ** 2
     return HumanScore(mean, (error * (len(sums) - 1)) ** 0.5, len(sums))
 
 
@@ -79,7 +79,7 @@ def krippendorff_alpha(study: Study, ratings: Sequence[Rating], question: str, *
     same, and no interval if there is only one set (or prompt).
     """
     need("krippendorff", "rate")
-    most = next(len(each.answers) for each in FORM_OF[study.form].questions if each.name == question)
+    most = next(len(asked.answers) for asked in FORM_OF[study.form].questions if asked.name == question)
     row_of = {item.item: row for row, item in enumerate(study.items)}
     counts = np.zeros((len(row_of), most), np.int64)
     for rating in ratings:
@@ -114,22 +114,22 @@ def write_rated_sets(path: Path, study: Study, returned: Ratings, question: str)
     scores = set_scores(study, returned.ratings, question)
     if not scores:
         raise InputError("no set has a rating of this question", "ask more raters")
-    rated = [each for each in study.sets if each.set_id in scores]
-    labels = {each.label for each in rated}
-    labelled = None not in labels and len({each.label_name for each in rated}) == 1
+    rated = [row for row in study.sets if row.set_id in scores]
+    labels = {row.label for row in rated}
+    labelled = None not in labels and len({row.label_name for row in rated}) == 1
     labelled = labelled and len(labels) > 1  # metaeval cannot rank by a constant
     rows = [
         {
-            "set_id": each.set_id,
-            "context": each.context,
-            "responses": list(each.responses),
-            "label": float(each.label) if labelled and each.label is not None else score.mean,
-            "label_name": each.label_name if labelled else f"human {question}",
+            "set_id": row.set_id,
+            "context": row.context,
+            "responses": list(row.responses),
+            "label": float(row.label) if labelled and row.label is not None else score.mean,
+            "label_name": row.label_name if labelled else f"human {question}",
             "human_mean": score.mean,
             "human_std": score.std,
             "human_raters": score.raters,
         }
-        for each, score in ((each, scores[each.set_id]) for each in rated)
+        for row, score in ((row, scores[row.set_id]) for row in rated)
     ]
     about = {"study": study.study, "form": study.form, "question": question, "raters": returned.raters}
     write_sets(path, rows, {b"divbench.ratings": canonical_json(about)})

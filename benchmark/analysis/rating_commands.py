@@ -60,9 +60,9 @@ def forms(
     if destination.exists():
         raise ConfigurationError(f"{destination} already exists", "name a new folder: each study has its own")
     cut = {
-        each.set_id: replace(each, responses=each.responses[:responses])
+        rated.set_id: replace(rated, responses=rated.responses[:responses])
         for source in sources
-        for each in _sets_of(source, mirror)
+        for rated in _sets_of(source, mirror)
     }
     chosen = _drawn(_ratable(list(cut.values()), form), sets, by_context=form == "ranking")
     study = make_study(form, chosen, raters_per_item=raters, per_rater=per_rater)
@@ -109,7 +109,7 @@ def ratings(
     if destination is not None and destination.suffix != ".parquet":
         raise ConfigurationError(f"{destination} does not end in .parquet", "name the output FILE.parquet")
     plan = read_study(study)
-    names = [each.name for each in FORM_OF[plan.form].questions]
+    names = [asked.name for asked in FORM_OF[plan.form].questions]
     if question is not None and question not in names:
         raise ConfigurationError(f"the form {plan.form} has no question {question!r}", f"one of {', '.join(names)}")
     returned = read_ratings(plan, files)
@@ -187,14 +187,14 @@ def _sets_of(source: str, mirror: Path | None) -> "Iterator[RatedSet]":
 
 def _ratable(sets: "list[RatedSet]", form: FormName) -> "list[RatedSet]":
     """Leave out sets that the form has no item for, with a warning; keep all if there is no item at all."""
-    contexts = Counter(each.context for each in sets)
+    contexts = Counter(rated.context for rated in sets)
     reason = "without any text"
-    chosen = [each for each in sets if any(text.strip() for text in each.responses)]
+    chosen = [rated for rated in sets if any(text.strip() for text in rated.responses)]
     if form == "ranking":
-        chosen = [each for each in chosen if contexts[each.context] > 1]
+        chosen = [rated for rated in chosen if contexts[rated.context] > 1]
         reason += ", or whose prompt has no other set to compare"
     elif form == "similarity":
-        chosen = [each for each in chosen if len(each.responses) > 1]
+        chosen = [rated for rated in chosen if len(rated.responses) > 1]
         reason += ", or of one response"
     if len(chosen) < len(sets):
         err().print(f"left out: {counted(len(sets) - len(chosen), 'set')} {reason}", style="yellow")
@@ -205,8 +205,9 @@ def _drawn(sets: "list[RatedSet]", number: int | None, *, by_context: bool) -> "
     """Draw a number of sets, or of prompts with all their sets; the order is kept."""
     import numpy as np
 
-    units = list(dict.fromkeys(each.context if by_context else each.set_id for each in sets))
+    names = [rated.context if by_context else rated.set_id for rated in sets]
+    units = list(dict.fromkeys(names))
     if number is None or number >= len(units):
         return sets
     chosen = {units[i] for i in np.random.default_rng([0, 4]).permutation(len(units))[:number].tolist()}
-    return [each for each in sets if (each.context if by_context else each.set_id) in chosen]
+    return [rated for rated, name in zip(sets, names, strict=True) if name in chosen]

@@ -236,9 +236,9 @@ def _resampled_models(cells: Integers, tied: Booleans, weights: Floats, voter: I
     """
     models: list[Floats] = []
     for counts in weights_with_original(int(voter.max()) + 1, resamples=RESAMPLES):
-        given = weights * counts[voter]
+        counted = weights * counts[voter]
         wins, ties = (
-            np.bincount(cells, given * which, systems**2).reshape(systems, systems).astype(np.float64)
+            np.bincount(cells, counted * which, systems**2).reshape(systems, systems).astype(np.float64)
             for which in (~tied, tied)
         )
         models.append(fit(wins, ties + ties.T, models[0] if models else None))

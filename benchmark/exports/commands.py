@@ -12,8 +12,7 @@ from divbench.core.errors import ConfigurationError, counted
 from divbench.core.tables import Table, check_report_path, to_terminal
 
 if TYPE_CHECKING:
-    from benchmark.exports.dpo import Exported
-    from benchmark.exports.preference import Measure
+    from benchmark.exports.dpo import Exported, Measure
     from benchmark.exports.results import ScoredResult
     from submissions.schema import Generation
     from submissions.storage.submission_folders import Submission
@@ -96,8 +95,7 @@ def dpo(
     """
     from functools import partial
 
-    from benchmark.exports.dpo import is_conversational, preference_pairs, read_rewards, write_pairs
-    from benchmark.exports.preference import PUBLISHED_RHO
+    from benchmark.exports.dpo import PUBLISHED_RHO, is_conversational, preference_pairs, read_rewards, write_pairs
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
 
@@ -164,7 +162,7 @@ def dataset_(
 
       divbench export dataset results/* --out scores
     """
-    from benchmark.exports.results_dataset import write_results_dataset
+    from benchmark.exports.hub import write_results_dataset
 
     opened = _opened(results, metrics)
     files = write_results_dataset(opened, destination)
@@ -195,7 +193,7 @@ def eval_results(
 
       divbench export eval-results results/0123456789abcdef --dataset org/divbench --metric distinct_k --out dk.yaml
     """
-    from benchmark.exports.eval_results import entries, write_eval_results
+    from benchmark.exports.hub import entries, write_eval_results
 
     [scored] = _opened([result], metrics)
     write_eval_results(destination, entries(scored, dataset, task_id=task_id))
@@ -224,7 +222,7 @@ def _measure(
     diversity: Literal["looe", "nll", "embedding"], submission: "Submission", models: ProfileOptions
 ) -> "Measure":
     """Return the chosen measure of diversity, with its model loaded."""
-    from benchmark.exports.preference import measure_embeddings, measure_internals
+    from benchmark.exports.dpo import measure_embeddings, measure_internals
     from benchmark.models.embedder import SentenceTransformersEmbedder
     from benchmark.scoring.internals_file import find_internals
 

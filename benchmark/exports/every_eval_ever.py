@@ -157,7 +157,7 @@ def _evaluation_result(score: Aggregate, result: Result) -> Json:
 
 
 def _metric_config(score: Aggregate, result: Result) -> Json:
-    metric = next((each for each in METRICS if (each.id, each.version) == (score.metric, score.version)), None)
+    metric = next((known for known in METRICS if (known.id, known.version) == (score.metric, score.version)), None)
     details: Json = {
         "signature": str(score.signature),
         "direction": direction_text(score),

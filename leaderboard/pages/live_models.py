@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.exports.preference import centre_distances
+from benchmark.exports.dpo import centre_distances
 from benchmark.metrics.eigenscore import leave_one_out, min_max
 from benchmark.metrics.metric import Unscorable
 from benchmark.models.bundled_lm import OFFLINE_LM

@@ -140,7 +140,7 @@ def make_study(
             order.insert(1 + int(rng.integers(len(order))), checks[(rater + step * 3) % len(checks)].item)
         rows.append((*(item.item for item in training), *order))
     items = (*ratings, *training, *checks)
-    content = [form, seed, raters_per_item, [asdict(each) for each in sets], [asdict(item) for item in items], rows]
+    content = [form, seed, raters_per_item, [asdict(rated) for rated in sets], [asdict(item) for item in items], rows]
     return Study(content_id(content), form, seed, raters_per_item, tuple(sets), items, tuple(rows))
 
 
@@ -164,21 +164,21 @@ def _screens(
     """Yield context, panels and set ids of each item."""
     if form == "ranking":
         by_context: dict[str, list[RatedSet]] = {}
-        for each in sets:
-            by_context.setdefault(each.context, []).append(each)
+        for rated in sets:
+            by_context.setdefault(rated.context, []).append(rated)
         for context, group in by_context.items():
             for pair in combinations(group, 2):
                 first, second = (pair[i] for i in rng.permutation(2).tolist())
                 panels = (_shuffled(first.responses, rng), _shuffled(second.responses, rng))
                 yield context, panels, (first.set_id, second.set_id)
         return
-    for each in sets:
+    for rated in sets:
         if form == "similarity":
-            for texts in combinations(each.responses, 2):
+            for texts in combinations(rated.responses, 2):
                 one, other = _shuffled(texts, rng)
-                yield each.context, ((one,), (other,)), (each.set_id,)
+                yield rated.context, ((one,), (other,)), (rated.set_id,)
         else:
-            yield each.context, (_shuffled(each.responses, rng),), (each.set_id,)
+            yield rated.context, (_shuffled(rated.responses, rng),), (rated.set_id,)
 
 
 def _built_in_items(form: FormName, seed: int) -> tuple[list[Item], list[Item]]:

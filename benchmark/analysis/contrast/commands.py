@@ -151,7 +151,7 @@ def contrast(
         err().print(f"the first {opened.k} responses of each prompt are compared")
     lengths = ("raw", "matched") if length == "both" else (length,)
     with progress() as bar:
-        task = bar.add_task("scoring", total=len(lengths) * sum(len(own) for own in opened.responses.values()))
+        task = bar.add_task("scoring", total=len(lengths) * sum(map(len, opened.responses.values())))
         study = contrast_systems(
             opened,
             backends,
@@ -173,7 +173,7 @@ def _across_report(systems: "Systems", backends: "ScoringBackends") -> "Report":
     left_out: Counter[str] = Counter()
     with progress() as bar:
         for prompt in bar.track(systems.prompts, description="grouping"):
-            responses = [own[prompt.prompt_id] for own in sets]
+            responses = [by_prompt[prompt.prompt_id] for by_prompt in sets]
             reasons = [systems.reasons(name, prompt.prompt_id) for name in names]
             try:
                 grouped[prompt.prompt_id] = group_prompt(prompt.prompt, responses, (systems.k,), backends, reasons)
@@ -186,7 +186,8 @@ def _across_report(systems: "Systems", backends: "ScoringBackends") -> "Report":
         )
     texts = [systems.suite.by_id[prompt_id].prompt for prompt_id in grouped]
     valid = [
-        dict(zip(grouped, valid_responses(texts, [own[i] for i in grouped], backends), strict=True)) for own in sets
+        dict(zip(grouped, valid_responses(texts, [by_prompt[i] for i in grouped], backends), strict=True))
+        for by_prompt in sets
     ]
     study = homogeneity(across_systems(names, systems.k, grouped, valid), resamples=10_000)
     return report_of(study, systems.suite.name, backends.profile.name, left_out)

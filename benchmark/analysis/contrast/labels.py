@@ -87,7 +87,7 @@ def read_values(folder: Path) -> tuple[Result, tuple[str, ...], dict[str, list[V
         message = f"{folder / PER_PROMPT_FILE} does not match {RESULT_FILE}: {first_line(error)}"
         raise InputError(message, "score the submission again") from error
     rows: list[dict[str, Any]] = table.to_pylist()
-    reasons = [{each["metric"]: each["reason"] for each in row["missing"]} for row in rows]
+    reasons = [{gap["metric"]: gap["reason"] for gap in row["missing"]} for row in rows]
     values: dict[str, list[Value]] = {
         name: [
             Missing(why.get(name, "no reason given")) if row[name] is None else row[name]
@@ -179,8 +179,11 @@ def contrast_groups(
         for score in scores
         if score.metric in values
     ]
-    adjusted = holm([np.nan if each.p is None else each.p for each in contrasts]).tolist()
-    return [each if each.p is None else replace(each, p_holm=p) for each, p in zip(contrasts, adjusted, strict=True)]
+    adjusted = holm([np.nan if contrast.p is None else contrast.p for contrast in contrasts]).tolist()
+    return [
+        contrast if contrast.p is None else replace(contrast, p_holm=p)
+        for contrast, p in zip(contrasts, adjusted, strict=True)
+    ]
 
 
 def _contrast(
@@ -188,12 +191,12 @@ def _contrast(
 ) -> LabelContrast:
     numbers = np.array([np.nan if isinstance(value, Missing) else value for value in values], np.float64)
     known = np.isfinite(numbers)
-    x, own, drawn = numbers[known], is_1[known], weights[:, known]
-    one, zero = x[own], x[~own]
+    x, truth, drawn = numbers[known], is_1[known], weights[:, known]
+    one, zero = x[truth], x[~truth]
     untested, test, auroc, accuracy = _untested(one, zero), None, Estimate(None), Estimate(None)
     if untested is None:
-        correct = held_out_predictions(x, own, folds=min(FOLDS, len(one), len(zero))) == own
-        auroc = estimate(agreement.roc_auc(-x if score.direction < 0 else x, own, drawn), clusters=len(x))
+        correct = held_out_predictions(x, truth, folds=min(FOLDS, len(one), len(zero))) == truth
+        auroc = estimate(agreement.roc_auc(-x if score.direction < 0 else x, truth, drawn), clusters=len(x))
         with np.errstate(invalid="ignore"):
             accuracy = estimate((drawn @ correct) / drawn.sum(axis=1), clusters=len(x))
         if is_constant(one) and is_constant(zero):
@@ -252,8 +255,8 @@ def best_threshold(scores: Floats, is_1: Truths) -> tuple[float, bool]:
     gaps the middle one is taken (of two, the lower). Group 1 lies below the cut only if that beats every cut with group
     1 above.
     """
-    values, place = np.unique(scores, return_inverse=True)
-    ones, zeros = (np.bincount(place, group, len(values)) for group in (is_1, ~is_1))
+    values, codes = np.unique(scores, return_inverse=True)
+    ones, zeros = (np.bincount(codes, group, len(values)) for group in (is_1, ~is_1))
     # Number classified correctly if group 1 lies above the gap before each value; last, above all values.
     right = ones.sum() - np.concatenate([[0], np.cumsum(ones)]) + np.concatenate([[0], np.cumsum(zeros)])
     wrong = len(scores) - right
@@ -289,15 +292,24 @@ def report_of(result: Result, labels: Labels, contrasts: Sequence[LabelContrast]
         f"Group 1 ({labels.group_1}): {sizes[0]} prompts, group 0 ({labels.group_0}): {sizes[1]}{excluded}"
     )
     rows, related, notes = [], [], []
-    for each in contrasts:
-        name = Styled(f"{each.metric} {ARROWS[each.direction]}".strip(), "code")
-        t, d = ("-" if value is None else f"{value:.2f}" for value in (each.t, each.d))
-        numbers = (each.n1, each.n0, each.mean1, each.mean0, t, p_value(each.p), p_value(each.p_holm), d)
-        rows.append((name, *numbers, str(each.auroc), str(each.accuracy), each.majority))
-        related += [(name, column, str(r), str(each.spearman[column])) for column, r in each.pearson.items()]
-        why = [f"{count} excluded: {' '.join(reason.split())}" for reason, count in each.reasons.items()]
-        if why := [*why, *([each.untested] if each.untested else [])]:
-            notes.append(f"{each.metric}: {'; '.join(why)}")
+    for test in contrasts:
+        name = Styled(f"{test.metric} {ARROWS[test.direction]}".strip(), "code")
+        t, d = ("-" if value is None else f"{value:.2f}" for value in (test.t, test.d))
+        numbers = (
+            test.n1,
+            test.n0,
+            test.mean1,
+            test.mean0,
+            t,
+            p_value(test.p),
+            p_value(test.p_holm),
+            d,
+        )
+        rows.append((name, *numbers, str(test.auroc), str(test.accuracy), test.majority))
+        related += [(name, column, str(r), str(test.spearman[column])) for column, r in test.pearson.items()]
+        why = [f"{count} excluded: {' '.join(reason.split())}" for reason, count in test.reasons.items()]
+        if why := [*why, *([test.untested] if test.untested else [])]:
+            notes.append(f"{test.metric}: {'; '.join(why)}")
     columns = ("n1", "n0", "mean 1", "mean 0", "t", "p", "Holm", "d", "AUROC", "accuracy", "majority")
     tables = [Table(title, ("metric", *columns), rows, notes)]
     if related:
@@ -311,7 +323,7 @@ def report_of(result: Result, labels: Labels, contrasts: Sequence[LabelContrast]
     about |= {"suite": suite, "profile": result.profile, "k": result.k, "n1": sizes[0], "n0": sizes[1]}
     document = about | {"labels": labels, "resamples": RESAMPLES, "contrasts": contrasts}
     settings = f"{RESAMPLES:,} resamples; result {result.result_id} of submission {result.submission_id}."
-    records = Table.of_records([_record(each) for each in contrasts])
+    records = Table.of_records([_record(contrast) for contrast in contrasts])
     return Report("Contrast of groups of prompts", [LEGEND, settings, *tables], document, [*tables, LEGEND], records)
 
 
@@ -322,8 +334,8 @@ def _record(contrast: LabelContrast) -> dict[str, Cell]:
         if name in ("auroc", "accuracy"):
             record |= _columns(name, value)
         elif name in ("pearson", "spearman"):
-            for column, own in value.items():
-                record |= _columns(f"{name} of {column}", own)
+            for column, number in value.items():
+                record |= _columns(f"{name} of {column}", number)
         elif name != "reasons":
             record[name] = value
     return record

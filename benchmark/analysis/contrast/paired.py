@@ -95,7 +95,7 @@ def paired_contrast(
     """
     prompts = list(dict.fromkeys(prompt for system in values for prompt in values[system]))
     absent = Missing("prompt not there")
-    columns = {name: [own.get(prompt, absent) for prompt in prompts] for name, own in values.items()}
+    columns = {name: [by_prompt.get(prompt, absent) for prompt in prompts] for name, by_prompt in values.items()}
     numbers = {
         name: np.array([np.nan if isinstance(value, Missing) else value for value in column])
         for name, column in columns.items()

@@ -94,7 +94,7 @@ def contrast_systems(
         values = {name: _scored(texts, name, backends, chosen, progress) for name in texts.responses}
         lines = []
         for metric in chosen:
-            by_system = {name: {i: own[metric.id] for i, own in sets.items()} for name, sets in values.items()}
+            by_system = {name: {i: scores[metric.id] for i, scores in sets.items()} for name, sets in values.items()}
             contrasts = paired_contrast(
                 by_system, pairs, expected=expected, direction=metric.direction, resamples=resamples, seed=seed
             )

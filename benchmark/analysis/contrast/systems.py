@@ -67,8 +67,8 @@ def open_systems(names: Sequence[str], *, k: int | None = None, mirror: Path | N
         raise ConfigurationError(
             f"k = {k}, but a system has {systems.k} responses per prompt", f"choose k from 1 to {systems.k}"
         )
-    responses = {name: {i: texts[:chosen] for i, texts in own.items()} for name, own in systems.responses.items()}
-    reasons = {name: {i: why[:chosen] for i, why in own.items()} for name, own in systems.finish_reasons.items()}
+    responses = {name: {i: texts[:chosen] for i, texts in sets.items()} for name, sets in systems.responses.items()}
+    reasons = {name: {i: why[:chosen] for i, why in sets.items()} for name, sets in systems.finish_reasons.items()}
     return replace(systems, k=chosen, responses=responses, finish_reasons=reasons)
 
 
@@ -79,13 +79,15 @@ def length_matched(systems: Systems) -> Systems:
     metrics say little about texts this short.
     """
     shortest: dict[str, int] = {}
-    for own in systems.responses.values():
-        for prompt, texts in own.items():
+    for sets in systems.responses.values():
+        for prompt, texts in sets.items():
             shortest[prompt] = min([shortest.get(prompt, 2**31), *(len(text.encode()) for text in texts)])
     lengths = {prompt: length for prompt, length in shortest.items() if length >= SHORTEST}
     responses = {
-        name: {prompt: tuple(cut(text, lengths[prompt]) for text in own[prompt]) for prompt in own if prompt in lengths}
-        for name, own in systems.responses.items()
+        name: {
+            prompt: tuple(cut(text, lengths[prompt]) for text in sets[prompt]) for prompt in sets if prompt in lengths
+        }
+        for name, sets in systems.responses.items()
     }
     # The lengths depend on all systems, so a system's numbers change with the systems it is compared with.
     length = f"matched:{content_id(lengths)}"
@@ -125,11 +127,11 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
     return Systems(
         suite=suites[0],
         origins={label: f"submission:{submission.id}" for label, submission in zip(labels, submissions, strict=True)},
-        k=min(len(row.responses) for own in rows.values() for row in own),
-        responses={label: {row.prompt_id: row.responses for row in own} for label, own in rows.items()},
+        k=min(len(row.responses) for sets in rows.values() for row in sets),
+        responses={label: {row.prompt_id: row.responses for row in sets} for label, sets in rows.items()},
         finish_reasons={
-            label: {row.prompt_id: row.finish_reasons for row in own if row.finish_reasons is not None}
-            for label, own in rows.items()
+            label: {row.prompt_id: row.finish_reasons for row in sets if row.finish_reasons is not None}
+            for label, sets in rows.items()
         },
     )
 
@@ -150,6 +152,6 @@ def _stages(names: Sequence[str], mirror: Path | None) -> Systems:
     return Systems(
         suite=Suite(f"olmo_stages-{prompt_set}", SOURCE.title, tuple(prompts.values())),
         origins={stage: f"{STAGE}{stage}@{SOURCE.version}" for stage in stages},
-        k=min(len(texts) for own in responses.values() for texts in own.values()),
+        k=min(len(texts) for sets in responses.values() for texts in sets.values()),
         responses=responses,
     )

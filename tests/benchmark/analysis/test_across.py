@@ -33,7 +33,6 @@ from benchmark.analysis.across import (
 from benchmark.metrics.metric import MOST_FOR_MODELS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from divbench.core.errors import ConfigurationError
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
 from tests.conftest import divbench, document
@@ -217,11 +216,6 @@ def test_validity_is_that_of_the_profile() -> None:
     assert valid_responses(["Name a pet."] * 2, sets, backends) == [[True, False, False], [True]]
 
 
-def test_a_profile_without_embedder_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="cannot compare"):
-        group_prompt("p", [("a",), ("b",)], (1,), ScoringBackends(find_profile("lexical")))
-
-
 def write_own(folder: Path, name: str, responses: dict[str, tuple[str, ...]]) -> None:
     """A submission to prompts of its own."""
     system = System(type="model")
@@ -269,7 +263,3 @@ def test_a_prompt_that_cannot_be_grouped_is_excluded_and_never_counts_as_no_clas
     assert refused.returncode == 2
     assert "cannot be grouped on any prompt: more than 2,000 different responses" in refused.stderr
     assert "--k" in refused.stderr
-
-
-def test_the_report_says_how_many_prompts_are_excluded() -> None:
-    assert "2 prompts excluded: a reason." in report_of(homogeneity(drawn()), "s", "p", {"a reason": 2}).text(".md")

@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.exports.dpo import formatted, is_conversational, read_rewards
-from benchmark.exports.preference import (
+from benchmark.exports.dpo import (
     Numbers,
     centre_distances,
     choose,
+    formatted,
+    is_conversational,
     leave_one_out_diversities,
     measure_embeddings,
     measure_internals,
+    read_rewards,
     surprises,
 )
 from benchmark.metrics.internals import Internals, ResponseScores

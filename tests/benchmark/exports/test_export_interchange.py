@@ -12,10 +12,9 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
-from benchmark.exports.eval_results import entries, write_eval_results
 from benchmark.exports.every_eval_ever import write_every_eval_ever
+from benchmark.exports.hub import entries, write_eval_results, write_results_dataset
 from benchmark.exports.results import ScoredResult, open_result
-from benchmark.exports.results_dataset import write_results_dataset
 from benchmark.metrics import METRICS
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
 from divbench.core.errors import ConfigurationError, InputError

@@ -1,17 +1,26 @@
-"""Writes results as a Hub dataset: Parquet tables with a card, for the dataset viewer and `load_dataset`.
+"""Results for the Hugging Face Hub: a dataset with a card, and `.eval_results/*.yaml` of a model's repository.
 
-*scores* has one row for each result and metric: the mean with its interval, and the signature. *prompts* has one row
-for each result, prompt and metric. Neither table has texts, which remain under their owners' licences.
+The dataset is for its viewer and `load_dataset`: *scores* has one row for each result and metric, the mean with its
+interval, and the signature; *prompts* has one row for each result, prompt and metric. Neither table has texts, which
+remain under their owners' licences.
+
+The entries are defined in huggingface/hub-docs, eval_results.yaml (at 2be4979) and docs/hub/eval-results.md, and read
+by `huggingface_hub.parse_eval_result_entries`. An entry has one value and no metric name, so each metric is a separate
+task. Interval, number of prompts, direction and signature go into `notes`, which are shown with the value.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
+from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-from benchmark.exports.results import ScoredResult
+from benchmark.exports.results import ScoredResult, date_of, direction_text
+from benchmark.scoring.results import Aggregate, Result
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import atomic_folder, write_text
 from divbench.core.tables import Table, to_markdown
@@ -82,3 +91,50 @@ def _contents(ordered: Sequence[ScoredResult]) -> Table:
     ]
     headers = ("result", "submission", "system", "suite", "revision", "k", "profile", "prompts", "metrics")
     return Table("Results", headers, cells, numbers=("k", "prompts", "metrics"))
+
+
+_DATASET = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})(?:@([\w./-]{1,100}))?", re.ASCII)
+
+
+def entries(scored: ScoredResult, dataset: str, *, task_id: str | None = None) -> list[EvalResultEntry]:
+    """Return one entry per metric, for the leaderboard of a Hub dataset: ORG/NAME or ORG/NAME@REVISION."""
+    match = _DATASET.fullmatch(dataset)
+    if match is None:
+        raise ConfigurationError(f"{dataset!r} is neither ORG/NAME nor ORG/NAME@REVISION", "name the Hub dataset")
+    if task_id is not None and len(scored.scores) > 1:
+        message = f"one task id for {len(scored.scores)} metrics"
+        raise ConfigurationError(message, "an entry has one value: choose one metric with --metric")
+    result = scored.result
+    return [
+        EvalResultEntry(
+            dataset_id=match[1],
+            task_id=task_id or f"{result.suite}_{score.metric}",
+            value=score.value,
+            dataset_revision=match[2],
+            date=date_of(result).isoformat(),
+            notes=_notes(score, result),
+        )
+        for score in scored.scores
+    ]
+
+
+def _notes(score: Aggregate, result: Result) -> str:
+    parts = [str(score.signature), f"mean over {score.n} prompts", direction_text(score)]
+    if score.low is not None and score.high is not None:
+        method = result.interval
+        parts.append(f"{100 * method.level:g}% interval {score.low!r} to {score.high!r} ({method.method})")
+    if score.missing:
+        parts.append(f"{sum(score.missing.values())} prompts have no value")
+    if score.origin == "reported":
+        parts.append("from values that came with the submission")
+    return "; ".join([*parts, f"result {result.result_id} of submission {result.submission_id}"])
+
+
+def write_eval_results(path: Path, results: Sequence[EvalResultEntry]) -> None:
+    """Write the entries to a .yaml file in an existing folder."""
+    if path.suffix != ".yaml" or path.is_dir():
+        raise ConfigurationError(f"{path} does not end in .yaml, or is a folder", "name a file .eval_results/NAME.yaml")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "create it, or name another")
+    documents = eval_result_entries_to_yaml(list(results))
+    write_text(path, yaml.safe_dump(documents, sort_keys=False, allow_unicode=True, width=1_000_000))
