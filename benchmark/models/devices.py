@@ -240,15 +240,15 @@ def explained(error: BaseException, device: str, dtype: str, name: str) -> Confi
 
 def _does_not_fit(text: str, device: str, dtype: str, name: str) -> ConfigurationError:
     """Explain a lack of memory; torch's message tells whether other processes use the GPU."""
-    of_gpu, own = _OF_GPU.search(text), _OWN.search(text)
+    of_gpu, ours = _OF_GPU.search(text), _OWN.search(text)
     smaller = "a smaller model" + (", --set dtype=float16" if dtype == "float32" else "")
     if of_gpu is None:
         return ConfigurationError(f"{name} in {dtype} does not fit {device}", f"{smaller} or another --device")
     total, free = (float(of_gpu[i]) * _UNITS[of_gpu[i + 1]] for i in (1, 3))
-    taken = total - free - (float(own[1]) * _UNITS[own[2]] if own else 0.0)
-    if own and taken > _OTHERS_SHARE * total:
+    of_others = total - free - (float(ours[1]) * _UNITS[ours[2]] if ours else 0.0)
+    if ours and of_others > _OTHERS_SHARE * total:
         return ConfigurationError(
-            f"{name} in {dtype} does not fit {device}: other processes use {taken / 2**30:.1f} of its "
+            f"{name} in {dtype} does not fit {device}: other processes use {of_others / 2**30:.1f} of its "
             f"{total / 2**30:.1f} GiB",
             f"nvidia-smi lists them; wait, or choose another --device or {smaller}",
         )

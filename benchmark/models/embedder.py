@@ -108,12 +108,12 @@ class SentenceTransformersEmbedder:
 
     def read(self, texts: Sequence[str]) -> list[TokenStates]:
         """Implement `TokenEmbedder.read`; each distinct text is read once."""
-        different = sorted(set(texts))
-        made = dict(zip(different, map(self._token_states, self._encoded(different, None)), strict=True))
-        if len(self._known) + len(made) > _CACHED_VECTORS:
+        distinct = sorted(set(texts))
+        states = dict(zip(distinct, map(self._token_states, self._encoded(distinct, None)), strict=True))
+        if len(self._known) + len(states) > _CACHED_VECTORS:
             self._known = {}
-        self._known |= {text: one.vector for text, one in made.items()}
-        return [made[text] for text in texts]
+        self._known |= {text: state.vector for text, state in states.items()}
+        return [states[text] for text in texts]
 
     def forget(self) -> None:
         """Drop all cached vectors, because their last digits depend on the texts in the same batch."""
@@ -124,25 +124,25 @@ class SentenceTransformersEmbedder:
         most = self._model.max_seq_length
         texts = with_known_words(self._model.tokenizer, [beginning(text, most) for text in texts], most)
         tokens = token_counts(self._model.tokenizer, texts, most)
-        made: dict[int, Any] = {}
+        outputs: dict[int, Any] = {}
         for batch in token_batches(tokens, self._model.device.type):
-            found = self._model.encode(
+            encoded = self._model.encode(
                 [texts[i] for i in batch], batch_size=len(batch), output_value=output, show_progress_bar=False
             )
-            made |= dict(zip(batch, found, strict=True))
-        return [made[i] for i in range(len(texts))]
+            outputs |= dict(zip(batch, encoded, strict=True))
+        return [outputs[i] for i in range(len(texts))]
 
-    def _token_states(self, found: Any) -> TokenStates:
+    def _token_states(self, output: Any) -> TokenStates:
         """Extract a text's token states from the library's output, which includes the padding of its batch."""
         tokeniser = self._model.tokenizer
-        ids = found["input_ids"].tolist()
-        inside, special = found["attention_mask"].tolist(), set(tokeniser.all_special_ids)
-        kept = [place for place, token in enumerate(ids) if inside[place] and token not in special]
-        states = found["token_embeddings"].cpu()[kept].double().numpy()
+        ids = output["input_ids"].tolist()
+        inside, special = output["attention_mask"].tolist(), set(tokeniser.all_special_ids)
+        positions = [position for position, token in enumerate(ids) if inside[position] and token not in special]
+        states = output["token_embeddings"].cpu()[positions].double().numpy()
         return TokenStates(
-            tuple(tokeniser.convert_ids_to_tokens([ids[place] for place in kept])),
-            (unit_rows(states) if kept else states).astype(np.float16),
-            unit_rows(found["sentence_embedding"].cpu().double().numpy()[None])[0],
+            tuple(tokeniser.convert_ids_to_tokens([ids[position] for position in positions])),
+            (unit_rows(states) if positions else states).astype(np.float16),
+            unit_rows(output["sentence_embedding"].cpu().double().numpy()[None])[0],
         )
 
 

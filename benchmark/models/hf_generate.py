@@ -49,39 +49,39 @@ def sample_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform
     uncut = _uncut(logits.shape[1], temperature, top_k, top_p)
     if bool((uncut == uncut[0]).all()):  # the usual case; selecting rows copies their logits, and waits for a GPU
         return sample_truncated(truncate(logits, temperature, top_k, top_p), uniform)
-    made = torch.empty(len(logits), dtype=torch.int64, device=logits.device)
+    tokens = torch.empty(len(logits), dtype=torch.int64, device=logits.device)
     for rows in (uncut, ~uncut):
-        made[rows] = sample_truncated(
+        tokens[rows] = sample_truncated(
             truncate(logits[rows], temperature[rows], top_k[rows], top_p[rows]), uniform[rows]
         )
-    return made
+    return tokens
 
 
 def _uncut(vocabulary: int, temperature: Any, top_k: Any, top_p: Any) -> Any:
     return (temperature > 0) & (top_k >= vocabulary) & (top_p >= 1)
 
 
-def sample_truncated(kept: TruncatedDistribution, uniform: Any) -> Any:
+def sample_truncated(truncated: TruncatedDistribution, uniform: Any) -> Any:
     """Sample a token for each row by its random number's position in the cumulative weights, int64 [rows]."""
     import torch
 
-    cumulated = kept.weights.cumsum(-1)
+    cumulated = truncated.weights.cumsum(-1)
     total = cumulated[:, -1:]
     below = torch.nextafter(total, torch.zeros_like(total))  # a product rounded up would be past the last token
     ranks = torch.searchsorted(cumulated, torch.minimum(uniform[:, None] * total, below), right=True)
-    return (ranks if kept.tokens is None else kept.tokens.gather(1, ranks))[:, 0]
+    return (ranks if truncated.tokens is None else truncated.tokens.gather(1, ranks))[:, 0]
 
 
-def log_largest_probability(kept: TruncatedDistribution) -> Any:
+def log_largest_probability(truncated: TruncatedDistribution) -> Any:
     """Compute the natural logarithm of the largest probability in each row: float64 [rows]."""
-    return (kept.weights.amax(-1) / kept.weights.sum(-1)).log()
+    return (truncated.weights.amax(-1) / truncated.weights.sum(-1)).log()
 
 
 def end_ids(lm: HFCausalLM) -> tuple[int, ...]:
     """Return the tokens that end a response: the tokeniser's EOS first, then those of the model's configuration."""
     configured = lm.model.generation_config.eos_token_id
-    found = configured if isinstance(configured, list) else [configured]
-    return tuple(dict.fromkeys(each for each in (lm.tokeniser.eos, *found) if each is not None))
+    ids = configured if isinstance(configured, list) else [configured]
+    return tuple(dict.fromkeys(token for token in (lm.tokeniser.eos, *ids) if token is not None))
 
 
 def generate(
@@ -99,22 +99,22 @@ def generate(
     width, device = max(map(len, prompts)), lm.model.device
     ids = torch.full((len(prompts), width), ends[0] if ends else 0, dtype=torch.int64)
     mask = torch.zeros_like(ids)
-    for row, own in enumerate(prompts):
-        ids[row, width - len(own) :] = torch.tensor(own)
-        mask[row, width - len(own) :] = 1
+    for row, prompt in enumerate(prompts):
+        ids[row, width - len(prompt) :] = torch.tensor(prompt)
+        mask[row, width - len(prompt) :] = 1
     options: dict[str, Any] = {}
     if stopped is not None:
         options["stopping_criteria"] = StoppingCriteriaList([_criterion(stopped, width)])
 
     def run() -> list[list[int]]:
-        given, seen = ids.to(device), mask.to(device)
+        inputs, attention = ids.to(device), mask.to(device)
         with _plain_configuration(lm.model, ends, max_new_tokens):
             if lm.shares and width > 1 and len(set(map(tuple, prompts))) < len(prompts):
-                options["past_key_values"] = _read_once(lm, prompts, given, seen)
-            made = lm.model.generate(
-                given, attention_mask=seen, logits_processor=LogitsProcessorList([choose]), **options
+                options["past_key_values"] = _read_once(lm, prompts, inputs, attention)
+            generated = lm.model.generate(
+                inputs, attention_mask=attention, logits_processor=LogitsProcessorList([choose]), **options
             )
-        rows: list[list[int]] = made[:, width:].cpu().tolist()
+        rows: list[list[int]] = generated[:, width:].cpu().tolist()
         return rows
 
     return lm.within_memory(run)
@@ -125,8 +125,8 @@ def _criterion(stopped: Callable[[list[int]], bool], width: int) -> Callable[...
     import torch
 
     def criterion(input_ids: Any, _scores: Any, **_: Any) -> Any:
-        found = [stopped(row) for row in input_ids[:, width:].tolist()]
-        return torch.tensor(found, dtype=torch.bool, device=input_ids.device)
+        ended = [stopped(row) for row in input_ids[:, width:].tolist()]
+        return torch.tensor(ended, dtype=torch.bool, device=input_ids.device)
 
     return criterion
 
@@ -137,14 +137,14 @@ def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask:
 
     first: dict[tuple[int, ...], int] = {}
     rows = [first.setdefault(tuple(prompt), row) for row, prompt in enumerate(prompts)]
-    different = sorted(first.values())
-    own, before = torch.tensor(different, device=ids.device), slice(None, -1)
-    attention = mask[own, before]
-    places = (attention.cumsum(-1) - 1).clamp(min=0)
-    read = lm.body(input_ids=ids[own, before], attention_mask=attention, position_ids=places, use_cache=True)
-    cache = read.past_key_values
+    distinct = sorted(first.values())
+    distinct_rows, before = torch.tensor(distinct, device=ids.device), slice(None, -1)
+    attention = mask[distinct_rows, before]
+    positions = (attention.cumsum(-1) - 1).clamp(min=0)
+    inputs = ids[distinct_rows, before]
+    cache = lm.body(inputs, attention_mask=attention, position_ids=positions, use_cache=True).past_key_values
     # The indices stay on the CPU, from which they can index layers on any device.
-    cache.batch_select_indices(torch.tensor([different.index(row) for row in rows]))
+    cache.batch_select_indices(torch.tensor([distinct.index(row) for row in rows]))
     return cache
 
 
@@ -153,15 +153,15 @@ def _plain_configuration(model: Any, ends: Sequence[int], max_new_tokens: int) -
     """Disable the model's own temperature, penalties and similar settings inside the block."""
     from transformers import GenerationConfig
 
-    own = model.generation_config
+    original = model.generation_config
     model.generation_config = GenerationConfig(
         do_sample=False,
         max_new_tokens=max_new_tokens,
         eos_token_id=list(ends) or None,
         pad_token_id=ends[0] if ends else 0,
-        bos_token_id=own.bos_token_id,
+        bos_token_id=original.bos_token_id,
     )
     try:
         yield
     finally:
-        model.generation_config = own
+        model.generation_config = original

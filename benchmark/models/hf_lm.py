@@ -308,12 +308,12 @@ def _head_difference(lm: HFCausalLM) -> float:
 
     probe = _probes(lm)[0]
     inputs = torch.from_numpy(probe.ids)[None].to(lm.model.device)
-    own = lm.own_bits(inputs, probe)
-    if not np.isfinite(own).all():
+    expected = lm.own_bits(inputs, probe)
+    if not np.isfinite(expected).all():
         return 0.0
     states = lm.body(input_ids=inputs, use_cache=False).last_hidden_state[0, :-1]
     bits = token_bits(lm.head, states, torch.from_numpy(probe.ids[1:])).cpu().numpy()
-    return float(np.abs(own - bits).max())
+    return float(np.abs(expected - bits).max())
 
 
 def _check_causal(lm: HFCausalLM) -> None:
@@ -391,6 +391,6 @@ def _gives_same(module: Any, weight: Any, epsilon: float) -> bool:
 
     generator = torch.Generator(device=weight.device).manual_seed(0)
     states = torch.randn((8, *weight.shape), generator=generator, dtype=weight.dtype, device=weight.device)
-    own, fused = module(states), _rms_norm(weight, epsilon, states)
+    expected, fused = module(states), _rms_norm(weight, epsilon, states)
     step = _ULPS * torch.finfo(weight.dtype).eps
-    return bool(own.dtype == fused.dtype and torch.allclose(own, fused, rtol=step, atol=step))
+    return bool(expected.dtype == fused.dtype and torch.allclose(expected, fused, rtol=step, atol=step))

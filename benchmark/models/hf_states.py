@@ -63,18 +63,14 @@ def read_statistics(
     """Compute the statistics of all responses in one batch."""
     if not responses:
         return []
-    sequences = [
-        TokenSequence(
-            np.array((*each.prompt, *each.ids), np.int64), np.arange(len(each.prompt), len(each.prompt) + len(each.ids))
-        )
-        for each in responses
-    ]
+    ids = [np.array((*response.prompt, *response.ids), np.int64) for response in responses]
+    firsts = [len(response.prompt) for response in responses]
+    sequences = [TokenSequence(row, np.arange(first, len(row))) for row, first in zip(ids, firsts, strict=True)]
 
     def run() -> list[ResponseStatistics]:
         read = _shared(lm, sequences, cut) if lm.shares else _apart(lm, sequences, cut)
-        return [
-            _statistics(sums, states, each, last, mean) for (sums, states), each in zip(read, responses, strict=True)
-        ]
+        rows = zip(read, responses, strict=True)
+        return [_statistics(sums, states, response, last, mean) for (sums, states), response in rows]
 
     return lm.within_memory(run)
 
@@ -87,18 +83,19 @@ def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPar
     import torch
 
     trie = ScoredTrie.of(sequences)
-    made = lm.read_trie(trie.trie, states=True)
+    output = lm.read_trie(trie.trie, states=True)
     device = lm.head.weight.device  # the model may be spread over several
-    final, layers = made.last_hidden_state[0].to(device), [layer[0] for layer in made.hidden_states]
+    final, layers = output.last_hidden_state[0].to(device), [layer[0] for layer in output.hidden_states]
     scored = [torch.from_numpy(nodes).to(device) for nodes in trie.scored]
-    wanted, parents, targets = (torch.from_numpy(each).to(device) for each in (trie.wanted, trie.parents, trie.targets))
+    index = (trie.wanted, trie.parents, trie.targets)
+    wanted, parents, targets = (torch.from_numpy(nodes).to(device) for nodes in index)
     by_node = torch.full((len(trie.trie.ids), 4), torch.nan, dtype=torch.float64, device=device)
     by_node[wanted] = _token_numbers(lm, final, parents, targets, cut)
     sums = torch.stack([by_node[nodes].sum(0) for nodes in scored])
     finite = torch.isfinite(sums[:, [0, 2, 3]]).all(1).tolist()  # `largest` is NaN without sampling parameters
-    for nodes, sequence, own, is_finite in zip(scored, sequences, sums, finite, strict=True):
+    for nodes, sequence, row, is_finite in zip(scored, sequences, sums, finite, strict=True):
         if is_finite:
-            yield own, [layer[nodes.to(layer.device)] for layer in layers]
+            yield row, [layer[nodes.to(layer.device)] for layer in layers]
         else:  # attention carries NaN backwards, so one sequence can affect others that share a prefix with it
             yield from _apart(lm, [sequence], cut)
 
@@ -107,15 +104,15 @@ def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPara
     """Read the sequences in one batch without sharing prefixes."""
     import torch
 
-    given = torch.from_numpy(padded(sequences)).to(lm.model.device)
+    inputs = torch.from_numpy(padded(sequences)).to(lm.model.device)
     read = lm.body if lm.understands_head else lm.model
-    made = read(input_ids=given, use_cache=False, output_hidden_states=True)
-    final = made.last_hidden_state.to(lm.head.weight.device) if lm.understands_head else made.logits
+    output = read(input_ids=inputs, use_cache=False, output_hidden_states=True)
+    final = output.last_hidden_state.to(lm.head.weight.device) if lm.understands_head else output.logits
     for row, sequence in enumerate(sequences):
         positions = torch.from_numpy(sequence.scored).to(final.device)
         targets = torch.from_numpy(sequence.ids[sequence.scored]).to(final.device)
         numbers = _token_numbers(lm, final[row], positions - 1, targets, cut)
-        yield numbers.sum(0), [layer[row, positions.to(layer.device)] for layer in made.hidden_states]
+        yield numbers.sum(0), [layer[row, positions.to(layer.device)] for layer in output.hidden_states]
 
 
 def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: SamplingParameters | None) -> Any:
@@ -124,7 +121,7 @@ def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: S
 
     vocabulary = len(lm.head.weight)
     tile = max(1, _TILE_BYTES.get(final.device.type, _TILE_BYTES["cuda"]) // (8 * vocabulary))
-    made = [torch.empty((0, 4), dtype=torch.float64, device=final.device)]
+    tiles = [torch.empty((0, 4), dtype=torch.float64, device=final.device)]
     for positions, wanted in zip(before.split(tile), targets.split(tile), strict=True):
         rows = final[positions]
         logits = logits_of(lm.head, rows) if lm.understands_head else rows.float()
@@ -133,19 +130,18 @@ def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: S
         surprise = normaliser[:, None] - logits
         entropy = torch.special.entr(torch.exp(-surprise)).sum(-1)
         largest = torch.full_like(chosen, torch.nan) if cut is None else _largest(logits, cut)
-        made.append(torch.stack([chosen, largest, normaliser, entropy], dim=1))
-    return torch.cat(made)
+        tiles.append(torch.stack([chosen, largest, normaliser, entropy], dim=1))
+    return torch.cat(tiles)
 
 
 def _largest(logits: Any, cut: SamplingParameters) -> Any:
     import torch
 
     rows, vocabulary = logits.shape
-    device = logits.device
-    temperature = torch.full((rows,), cut.temperature, dtype=torch.float32, device=device)
-    top_k = torch.full((rows,), min(cut.top_k or vocabulary, vocabulary), dtype=torch.int64, device=device)
-    top_p = torch.full((rows,), cut.top_p, dtype=torch.float64, device=device)
-    return log_largest_probability(truncate(logits, temperature, top_k, top_p))
+    top_k = min(cut.top_k or vocabulary, vocabulary)
+    columns = ((cut.temperature, torch.float32), (top_k, torch.int64), (cut.top_p, torch.float64))
+    settings = [torch.full((rows,), value, dtype=dtype, device=logits.device) for value, dtype in columns]
+    return log_largest_probability(truncate(logits, *settings))
 
 
 def _statistics(
@@ -158,8 +154,8 @@ def _statistics(
     def of(layers: Sequence[int], mean_of: bool) -> Floats:
         if n == 0 or not layers:
             return np.full((len(layers), features), np.nan)
-        kept = [states[layer][:n].double().mean(0) if mean_of else states[layer][n - 1].double() for layer in layers]
-        return np.stack([each.cpu().numpy() for each in kept])
+        vectors = [states[layer][:n].double().mean(0) if mean_of else states[layer][n - 1].double() for layer in layers]
+        return np.stack([vector.cpu().numpy() for vector in vectors])
 
     return ResponseStatistics(
         log_likelihood, None if np.isnan(largest) else largest, normaliser, entropy, of(last, False), of(mean, True)

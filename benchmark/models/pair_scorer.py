@@ -111,8 +111,8 @@ class BertScorer:
         """Implement `PairScorer.score_pairs`; identical texts get 1, the maximum. Each distinct text is read once."""
         states = self._states(sorted({text for pair in pairs for text in pair}))
         ordered = [(min(pair), max(pair)) for pair in pairs]
-        found = {(a, b): _f1(states[a], states[b]) for a, b in sorted(set(ordered))}
-        raw = np.array([found[pair] for pair in ordered], dtype=np.float64)
+        scores = {(a, b): _f1(states[a], states[b]) for a, b in sorted(set(ordered))}
+        raw = np.array([scores[pair] for pair in ordered], dtype=np.float64)
         rescaled: Floats = (raw - self._baseline) / (1 - self._baseline)
         return rescaled
 
@@ -129,14 +129,14 @@ class BertScorer:
             max_length=self._max_tokens,
             split_special_tokens=True,  # "</s>" in an untrusted text is four characters, not EOS
         ).input_ids
-        made = {}
-        for batch in token_batches([len(each) for each in ids], self._model.device.type):
+        vectors = {}
+        for batch in token_batches([len(tokens) for tokens in ids], self._model.device.type):
             padded = self._tokeniser.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt")
             with torch.inference_mode():
                 states = self._model(**padded.to(self._model.device)).last_hidden_state.cpu().double()
             for i, row in zip(batch, states, strict=True):
-                made[texts[i]] = torch.nn.functional.normalize(row[: len(ids[i])], dim=-1)
-        return made
+                vectors[texts[i]] = torch.nn.functional.normalize(row[: len(ids[i])], dim=-1)
+        return vectors
 
 
 def _f1(first: Any, second: Any) -> float:
@@ -182,16 +182,16 @@ class CrossEncoderScorer:
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
         """Implement `PairScorer.score_pairs`; the two texts of a pair are read in the given order."""
-        different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
-        if not different:
+        distinct = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
+        if not distinct:
             return np.empty(0)
-        tokens = token_counts(self._model.tokenizer, different, self._max_tokens)
-        found: dict[Pair, float] = {}
+        tokens = token_counts(self._model.tokenizer, distinct, self._max_tokens)
+        score_of: dict[Pair, float] = {}
         for batch in token_batches(tokens, self._model.device.type):
-            given = [different[i] for i in batch]
-            scores = self._model.predict([list(pair) for pair in given], batch_size=len(given), show_progress_bar=False)
-            found.update(zip(given, np.asarray(scores, dtype=np.float64).tolist(), strict=True))
-        return np.array([found[pair] for pair in pairs])
+            chunk = [distinct[i] for i in batch]
+            scores = self._model.predict([list(pair) for pair in chunk], batch_size=len(chunk), show_progress_bar=False)
+            score_of.update(zip(chunk, np.asarray(scores, dtype=np.float64).tolist(), strict=True))
+        return np.array([score_of[pair] for pair in pairs])
 
 
 # The model and layer that bert-score 0.3.13 uses for English, and the F1 in row 17 of its

@@ -127,25 +127,25 @@ class HFRewardModel:
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
         """Implement `RewardModel.rewards`; each distinct pair is read once."""
-        different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
-        ids = [self._ids(prompt, answer) for prompt, answer in different]
+        distinct = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
+        ids = [self._ids(prompt, answer) for prompt, answer in distinct]
         # Sorted by length to reduce padding, the longest first so that a lack of memory shows at once.
         order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-        found = np.empty(len(ids))
+        values = np.empty(len(ids))
         while order:
             longest = len(ids[order[0]])
             batch = order[: max(1, self._batch_tokens // longest)]
             try:
-                found[batch] = self._read([ids[i] for i in batch])
+                values[batch] = self._read([ids[i] for i in batch])
             except OutOfMemory:
                 if len(batch) == 1:
                     raise
                 self._batch_tokens = longest * len(batch) // 2
             else:
                 order = order[len(batch) :]
-        if not np.isfinite(found).all():
+        if not np.isfinite(values).all():
             raise ConfigurationError(f"{self.signature}: a reward is not finite", "choose bfloat16 or float32")
-        reward_of = dict(zip(different, found.tolist(), strict=True))
+        reward_of = dict(zip(distinct, values.tolist(), strict=True))
         return np.array([reward_of[pair] for pair in pairs], np.float64)
 
     def _render(self, prompt: str, answer: str) -> str:
@@ -164,8 +164,8 @@ class HFRewardModel:
         except TemplateError as error:
             raise ConfigurationError(f"the chat template of {where} fails: {error}", _HINT) from error
         before, _, rest = text.partition(_PROMPT)
-        between, found, after = rest.partition(_ANSWER)
-        if not found:
+        between, answer, after = rest.partition(_ANSWER)
+        if not answer:
             raise ConfigurationError(f"the chat template of {where} omits the prompt or the response", _HINT)
         return before, between, after
 
@@ -189,17 +189,18 @@ class HFRewardModel:
         import torch
 
         device, width = self._model.device, max(map(len, ids))
-        given = torch.tensor([[*each, *[self._pad or 0] * (width - len(each))] for each in ids])
-        mask = torch.tensor([[1] * len(each) + [0] * (width - len(each)) for each in ids])
-        last = torch.tensor([_last(each, self._pad) for each in ids])
+        inputs = torch.tensor([[*row, *[self._pad or 0] * (width - len(row))] for row in ids])
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
+        # Of the last token that is not padding, as in transformers.
+        last = torch.tensor([max((i for i, token in enumerate(row) if token != self._pad), default=0) for row in ids])
         with torch.inference_mode():
             body = self._model.base_model
-            hidden = body(input_ids=given.to(device), attention_mask=mask.to(device), use_cache=False).last_hidden_state
+            hidden = body(inputs.to(device), attention_mask=mask.to(device), use_cache=False).last_hidden_state
             read = hidden[torch.arange(len(ids)), last].float()
             head = self._model.score
             bias = None if head.bias is None else head.bias.float()
-            found = torch.nn.functional.linear(read, head.weight.float(), bias)[:, 0]
-        rewards: Floats = found.cpu().numpy().astype(np.float64)
+            outputs = torch.nn.functional.linear(read, head.weight.float(), bias)[:, 0]
+        rewards: Floats = outputs.cpu().numpy().astype(np.float64)
         return rewards
 
     def _check_reading(self, where: str, tolerance: float) -> None:
@@ -211,15 +212,11 @@ class HFRewardModel:
         if agrees:
             ids = self._ids("What is a violet?", "A flower, and its colour.")
             with torch.inference_mode():
-                own = float(self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, 0])
-            agrees = abs(self._read([ids])[0] - own) <= tolerance * (1 + abs(own)) or not math.isfinite(own)
+                expected = float(self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, 0])
+            error = abs(self._read([ids])[0] - expected)
+            agrees = error <= tolerance * (1 + abs(expected)) or not math.isfinite(expected)
         if not agrees:
             raise ConfigurationError(f"{where} computes its output in an unknown way", _HINT)
-
-
-def _last(ids: Sequence[int], pad: int | None) -> int:
-    """Return the position of the last token that is not padding, as transformers does."""
-    return max((position for position, token in enumerate(ids) if token != pad), default=0)
 
 
 # Published qualities come from bfloat16 outputs, which round rewards slightly above a threshold (by up to 1/64) to it.

@@ -105,8 +105,10 @@ class Server:
         """Return the JSON object with which the server replies to a POST of `body`, or without one to a GET."""
         openai = need("openai", "servers")
         try:
-            send = client.get if body is None else client.post
-            reply = send(path, cast_to=bytes, **({} if body is None else {"body": dict(body)}))
+            if body is None:
+                reply = client.get(path, cast_to=bytes)
+            else:
+                reply = client.post(path, cast_to=bytes, body=dict(body))
         except openai.APIStatusError as error:
             raise self._refusal(error.response) from None
         except openai.APIConnectionError as error:

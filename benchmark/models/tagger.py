@@ -72,8 +72,8 @@ class PatternTagger:
 
     def _tags(self, text: str) -> Tags:
         plain = _LONG.sub(r"\g<0> ", text.replace("’", "'"))
-        marked = _CONTRACTION.sub(lambda found: " " + found[0].replace("'", _APOSTROPHE), plain)
-        sentences = (each.replace(_APOSTROPHE, "'").split() for each in self._parser.find_tokens(marked))
+        marked = _CONTRACTION.sub(lambda match: " " + match[0].replace("'", _APOSTROPHE), plain)
+        sentences = (sentence.replace(_APOSTROPHE, "'").split() for sentence in self._parser.find_tokens(marked))
         return tuple(tuple(tag for _, tag in self._parser.find_tags(tokens)) for tokens in sentences if tokens)
 
 

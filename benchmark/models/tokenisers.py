@@ -63,8 +63,8 @@ class HFTokeniser:
 
     def special_in(self, text: str) -> bool:
         """Return whether a text contains a special token."""
-        added = (str(each) for each in self.own.added_tokens_decoder.values() if each.special)
-        return any(each in text for each in (*self.own.all_special_tokens, *added))
+        added = (str(token) for token in self.own.added_tokens_decoder.values() if token.special)
+        return any(token in text for token in (*self.own.all_special_tokens, *added))
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """Return the text of tokens, without special tokens unless `special`, keeping white space as it is."""
@@ -77,25 +77,26 @@ class HFTokeniser:
         options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
         options["split_special_tokens"] = True  # "</s>" in an untrusted text is four characters, not EOS
         if not self._fast:
-            found = self.own(list(texts), **options)
-            return [Encoding(np.array(ids, np.int64), None) for ids in found.input_ids]
-        found = self.own(list(texts), return_offsets_mapping=True, **options)
+            encoded = self.own(list(texts), **options)
+            return [Encoding(np.array(ids, np.int64), None) for ids in encoded.input_ids]
+        encoded = self.own(list(texts), return_offsets_mapping=True, **options)
         return [
             Encoding(np.array(ids, np.int64), np.array(offsets, np.int64).reshape(-1, 2))
-            for ids, offsets in zip(found.input_ids, found.offset_mapping, strict=True)
+            for ids, offsets in zip(encoded.input_ids, encoded.offset_mapping, strict=True)
         ]
 
     def _guarded(self, text: str) -> Encoding:
         if not text:
             return Encoding(np.empty(0, np.int64), np.empty((0, 2), np.int64))
         for guard in _GUARDS:
-            (found,) = self._plain([guard + text])
-            if found.offsets is None:
+            (encoded,) = self._plain([guard + text])
+            if encoded.offsets is None:
                 break
-            after = int(np.searchsorted(found.offsets[:, 0], 1))
+            starts, ends = encoded.offsets.T
+            after = int(np.searchsorted(starts, 1))
             # The tokens of one character all have its offset, so check that the cut is where the guard ends.
-            if after < len(found.ids) and found.offsets[:after, 1].max(initial=0) <= 1 and found.offsets[after, 0] == 1:
-                return Encoding(found.ids[after:], found.offsets[after:] - 1)
+            if after < len(starts) and ends[:after].max(initial=0) <= 1 and starts[after] == 1:
+                return Encoding(encoded.ids[after:], encoded.offsets[after:] - 1)
         raise ConfigurationError(
             "this tokeniser adds a space before every text, so it cannot encode pieces from the middle of one",
             'use boundaries="paper", or a model with another tokeniser',
@@ -131,7 +132,7 @@ def beginning(text: str, words: int) -> str:
     >>> beginning("One - two, three!", 2)
     'One - two,'
     """
-    counted = (found for found in _WORD.finditer(text) if any(map(str.isalnum, found[0])))
+    counted = (word for word in _WORD.finditer(text) if any(map(str.isalnum, word[0])))
     last = next(islice(counted, words - 1, None), None)
     return text if last is None else text[: last.end()]
 
@@ -147,11 +148,9 @@ def most_tokens(model: Any, most: int) -> int:
     """Return `most`, or how many tokens a model can read if its table of positions is shorter."""
     from torch.nn import Embedding
 
-    tables = [
-        each
-        for name, each in model.named_modules()
-        if isinstance(each, Embedding) and name.endswith(("position_embeddings", "position_embedding", "wpe"))
-    ]
+    names = ("position_embeddings", "position_embedding", "wpe")
+    modules = [module for name, module in model.named_modules() if name.endswith(names)]
+    tables = [module for module in modules if isinstance(module, Embedding)]
     # RoBERTa's positions begin after the id of its padding.
     starts = [0 if table.padding_idx is None else table.padding_idx + 1 for table in tables]
     return min([most, *(table.num_embeddings - start for table, start in zip(tables, starts, strict=True))])
@@ -170,10 +169,10 @@ def with_known_words(tokeniser: Any, texts: Sequence[str], max_tokens: int) -> l
         return known
     suspects = [i for i, text in enumerate(known) if _SUSPECT.search(text)]
     if suspects:
-        found = tokeniser(
+        encoded = tokeniser(
             [known[i] for i in suspects], truncation=True, max_length=max_tokens, return_offsets_mapping=True
         )
-        for i, ids, offsets in zip(suspects, found["input_ids"], found["offset_mapping"], strict=True):
+        for i, ids, offsets in zip(suspects, encoded["input_ids"], encoded["offset_mapping"], strict=True):
             unknown = [span for token, span in zip(ids, offsets, strict=True) if token == unknown_token]
             if unknown:
                 known[i] = "".join(_parts(known[i], unknown))

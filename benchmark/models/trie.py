@@ -180,15 +180,15 @@ class _Plan:
         if packed:
             lengths = [len(leaf) for leaf in trie.leaves]
             fresh = [0, *(int(leaf[-1]) + 1 for leaf in trie.leaves)]
-            offsets = (torch.tensor(each, dtype=torch.int32) for each in (np.cumsum([0, *lengths]), fresh))
-            starts, first = (each.to(device) for each in offsets)
+            offsets = (torch.tensor(part, dtype=torch.int32) for part in (np.cumsum([0, *lengths]), fresh))
+            starts, first = (part.to(device) for part in offsets)
             nodes = torch.from_numpy(np.concatenate(trie.leaves)).to(device)
             return cls((), _Packed(nodes, starts, first, max(lengths), int(np.diff(fresh).max())))
 
-        def there(part: Integers) -> Any:
+        def on_device(part: Integers) -> Any:
             return torch.from_numpy(part).to(device)
 
-        groups = ((there(each.nodes), there(each.taken), there(each.taken_nodes)) for each in trie.groups)
+        groups = ((on_device(part.nodes), on_device(part.taken), on_device(part.taken_nodes)) for part in trie.groups)
         return cls(tuple(groups), None)
 
 
@@ -256,18 +256,18 @@ def packing_of(model: Any, trie: Trie) -> Packing:
     heads = config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
     kinds = (heads, *2 * [getattr(config, "num_key_value_heads", None) or heads])
-    made = torch.Generator().manual_seed(0)
-    drawn = [torch.randn(1, each, len(trie.ids), size, generator=made).to(model.device, model.dtype) for each in kinds]
-    causal = _why_not_packed(model, trie, drawn, None)
-    windows = causal or _why_not_packed(model, trie, drawn, _PROBED_WINDOW)
+    generator = torch.Generator().manual_seed(0)
+    inputs = [torch.randn(1, n, len(trie.ids), size, generator=generator).to(model.device, model.dtype) for n in kinds]
+    causal = _why_not_packed(model, trie, inputs, None)
+    windows = causal or _why_not_packed(model, trie, inputs, _PROBED_WINDOW)
     return Packing(causal is None, windows is None, causal or (windows and f"with windows: {windows}"))
 
 
-def _why_not_packed(model: Any, trie: Trie, drawn: Sequence[Any], window: int | None) -> str | None:
+def _why_not_packed(model: Any, trie: Trie, inputs: Sequence[Any], window: int | None) -> str | None:
     try:
         one, other = (
-            _along_paths(_Plan.of(trie, model.device, packed=each), *drawn, scaling=None, window=window)
-            for each in (False, True)
+            _along_paths(_Plan.of(trie, model.device, packed=packed), *inputs, scaling=None, window=window)
+            for packed in (False, True)
         )
     except (ImportError, AttributeError, TypeError, ValueError, RuntimeError) as error:
         if is_out_of_memory(error):
@@ -297,7 +297,7 @@ def _along_paths(plan: _Plan, query: Any, key: Any, value: Any, *, scaling: floa
 
     if plan.packed is not None:
         return _packed(plan.packed, query, key, value, scaling, window)
-    made = torch.empty_like(query[0].transpose(0, 1))[..., : value.shape[-1]]
+    states = torch.empty_like(query[0].transpose(0, 1))[..., : value.shape[-1]]
     for nodes, taken, taken_nodes in plan.groups:
         longest = nodes.shape[1]
         q, k, v = (_along(x[0], nodes) for x in (query, key, value))
@@ -310,11 +310,11 @@ def _along_paths(plan: _Plan, query: Any, key: Any, value: Any, *, scaling: floa
         if shared and not takes_shared_heads(q, masked=mask is not None):
             k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
             shared = False
-        found = torch.nn.functional.scaled_dot_product_attention(
+        attended = torch.nn.functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=shared
         )
-        made[taken_nodes] = found.transpose(1, 2).flatten(0, 1)[taken]
-    return made
+        states[taken_nodes] = attended.transpose(1, 2).flatten(0, 1)[taken]
+    return states
 
 
 def takes_shared_heads(query: Any, *, masked: bool) -> bool:
