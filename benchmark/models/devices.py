@@ -17,12 +17,7 @@ ALL_GPUS = "auto"  # device name for all visible GPUs
 DeviceMap = dict[str, Any] | str  # device of each module by name, as in transformers
 AttentionPath = Literal["packed", "grouped", "alone"]
 _DEVICE = re.compile(r"cpu|auto|(cuda|mps|xpu)(:\d+)?")  # xpu: Intel's GPUs, on which we have tested nothing
-_OTHERS_SHARE = 0.1  # share of a GPU's memory from which other processes are mentioned in the error
 _CUDA_BUILDS = "https://pytorch.org/get-started/locally"
-_SIZE = r"([\d.]+) (bytes|[KMGT]iB)"
-_OF_GPU = re.compile(rf"total capac\w+ of {_SIZE} of which {_SIZE} is free")
-_OWN = re.compile(rf"this process has {_SIZE} memory in use")
-_UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 # Pattern of torch's error message, its meaning for a model on a device, and a hint.
 _KNOWN = (
     (
@@ -226,7 +221,9 @@ def explained(error: BaseException, device: str, dtype: str, name: str) -> Confi
     """Explain an error raised while a model was loaded; None if it has nothing to do with the device."""
     text = str(error)
     if isinstance(error, OutOfMemory) or is_out_of_memory(error):
-        return _does_not_fit(text, device, dtype, name)
+        smaller = "a smaller model" + (", --set dtype=float16" if dtype == "float32" else "")
+        hint = f"{smaller}, another --device, or --device auto over several GPUs; nvidia-smi lists what else uses a GPU"
+        return ConfigurationError(f"{name} in {dtype} does not fit {device}", hint)
     try:
         torch = version("torch")
     except PackageNotFoundError:
@@ -236,23 +233,3 @@ def explained(error: BaseException, device: str, dtype: str, name: str) -> Confi
             meaning = message.format(torch=torch, device=device, dtype=dtype)
             return ConfigurationError(f"{name} cannot be loaded: {meaning}", hint)
     return None
-
-
-def _does_not_fit(text: str, device: str, dtype: str, name: str) -> ConfigurationError:
-    """Explain a lack of memory; torch's message tells whether other processes use the GPU."""
-    of_gpu, ours = _OF_GPU.search(text), _OWN.search(text)
-    smaller = "a smaller model" + (", --set dtype=float16" if dtype == "float32" else "")
-    if of_gpu is None:
-        return ConfigurationError(f"{name} in {dtype} does not fit {device}", f"{smaller} or another --device")
-    total, free = (float(of_gpu[i]) * _UNITS[of_gpu[i + 1]] for i in (1, 3))
-    of_others = total - free - (float(ours[1]) * _UNITS[ours[2]] if ours else 0.0)
-    if ours and of_others > _OTHERS_SHARE * total:
-        return ConfigurationError(
-            f"{name} in {dtype} does not fit {device}: other processes use {of_others / 2**30:.1f} of its "
-            f"{total / 2**30:.1f} GiB",
-            f"nvidia-smi lists them; wait, or choose another --device or {smaller}",
-        )
-    return ConfigurationError(
-        f"{name} in {dtype} does not fit the {total / 2**30:.1f} GiB of {device}",
-        f"{smaller}, or --device auto to spread it over several GPUs",
-    )

@@ -1,10 +1,7 @@
 """Hidden states to the bits of given tokens, in tiles, so that no [rows × vocabulary] tensor is large."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 _TILE_ROWS = 512
@@ -43,10 +40,10 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     rows, tokens = (_CUDA_TILE_ROWS, _CUDA_TILE_TOKENS) if on_gpu else (_TILE_ROWS, _TILE_TOKENS)
     bits = []
     for states, wanted in zip(hidden.split(rows), targets.split(rows), strict=True):
-        sums = [
-            _log_sum_exp(logits_of(head, states, slice(start, start + tokens)))
-            for start in range(0, len(head.weight), tokens)
-        ]
+        sums = []
+        for start in range(0, len(head.weight), tokens):
+            logits = logits_of(head, states, slice(start, start + tokens))
+            sums.append(logits[:, 0] - torch.log_softmax(logits, dim=-1)[:, 0])  # one pass; torch.logsumexp takes four
         chosen = _chosen_logits(head, states, wanted)
         bits.append((torch.logsumexp(_double(torch.stack(sums)), dim=0) - chosen) / math.log(2))
     return torch.cat(bits) if bits else torch.empty(0, dtype=torch.float64)
@@ -60,46 +57,11 @@ def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
     if states.is_cuda and weight.dtype != torch.float32:
         # Products of half-precision numbers are exact in float32, and the sums are float32 as well.
         logits = torch.mm(states.to(weight.dtype), weight.T, out_dtype=torch.float32)
-    elif states.dtype == weight.dtype == torch.bfloat16 and not states.is_cuda:
-        with _bfloat16_factors():
-            logits = torch.mm(states.float(), weight.float().T)
     else:
         logits = torch.mm(states.float(), weight.float().T)
     if head.bias is not None:
         logits += head.bias[tokens].float()
     return _shaped(head, logits)
-
-
-def _log_sum_exp(logits: Any) -> Any:
-    """Compute the log-sum-exp [rows] in one pass over the logits; torch.logsumexp takes four."""
-    import torch
-
-    return logits[:, 0] - torch.log_softmax(logits, dim=-1)[:, 0]
-
-
-_lock = Lock()
-_settings: list[str] = []  # the process's setting before each use that has not ended
-
-
-@contextmanager
-def _bfloat16_factors() -> Iterator[None]:
-    """Let products of float32 matrices on a CPU round their factors to bfloat16, with sums in float32."""
-    import torch
-
-    # Nothing is lost if the factors are bfloat16 numbers. The setting applies to the whole process, so no other thread
-    # may multiply other float32 matrices meanwhile.
-    products: Any = getattr(torch.backends.mkldnn, "matmul", None)
-    if products is None:  # torch before 2.9
-        yield
-        return
-    with _lock:
-        _settings.append(products.fp32_precision)
-        products.fp32_precision = "bf16"
-    try:
-        yield
-    finally:
-        with _lock:
-            products.fp32_precision = _settings.pop()  # "bf16" if another thread still needs it
 
 
 def _chosen_logits(head: Head, states: Any, targets: Any) -> Any:
