@@ -50,8 +50,8 @@ class Agreement:
         return pd.DataFrame(rows, index=names, columns=columns, dtype=float)
 
     def _lines(self) -> list[tuple[str, str, dict[str, Estimate]]]:
-        lines = [("mean", each.metric, each.measures) for each in self.overall]
-        return lines + [(task.task, each.metric, each.measures) for task in self.tasks for each in task.evaluations]
+        lines = [("mean", mean.metric, mean.measures) for mean in self.overall]
+        return lines + [(task.task, e.metric, e.measures) for task in self.tasks for e in task.evaluations]
 
     def table(self) -> Table:
         """The means over the tasks with two labels, or each task if there are fewer than two of them, as a table."""
@@ -64,24 +64,24 @@ class Agreement:
             row: list[Cell] = [task, Styled(metric, "code"), *(str(measures.get(name, "-")) for name in MEASURES)]
             rows.append(row[len(tasks) == 1 :])
         count = self.overall[0].tasks if self.overall else len(self.tasks)
-        shown = [each for each in self.tasks if each.label == "binary" or not self.overall]
-        by_people = all(each.label_name.startswith(_BY_PEOPLE) for each in shown)  # and not a decoding parameter
+        tasks_shown = [task for task in self.tasks if task.label == "binary" or not self.overall]
+        by_people = all(task.label_name.startswith(_BY_PEOPLE) for task in tasks_shown)  # and not a decoding parameter
         title = f"Agreement with {'human labels' if by_people else 'labels'}, {counted(count, 'task')}"
         return Table(title, columns, rows, self._notes(), numbers=MEASURES)
 
     def _notes(self) -> list[str]:
         """Say what the table lacks: sets, tasks of the mean, scores released with the texts."""
         notes = []
-        count, own = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
+        count, mine = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
         if count:
             reasons = one_line(most_frequent(self.missing))
-            notes.append(f"Left out for all metrics: {counted(count, 'set')} without a score of {own} ({reasons}).")
-        evaluations = [each for task in self.tasks for each in task.evaluations]
-        others = {each.metric for each in evaluations if each.missing and each.measures} - {own}
+            notes.append(f"Left out for all metrics: {counted(count, 'set')} without a score of {mine} ({reasons}).")
+        evaluations = [evaluation for task in self.tasks for evaluation in task.evaluations]
+        others = {e.metric for e in evaluations if e.missing and e.measures} - {mine}
         if others:
             also = ", too" if count else ""
             notes.append(f"Left out for all metrics{also}: sets without a score of {', '.join(sorted(others))}.")
-        unscored = [task for task in self.tasks if not all(each.measures for each in task.evaluations)]
+        unscored = [task for task in self.tasks if not all(evaluation.measures for evaluation in task.evaluations)]
         if outside := [task.task for task in unscored if task.label == "binary" and self.overall]:
             notes.append(f"The mean leaves out {', '.join(outside)}, where a metric has no score.")
         released = {config.name for config in SOURCE.configs}
@@ -89,7 +89,7 @@ class Agreement:
             task.task
             for task in self.tasks
             if task.task.partition("/")[0] in released
-            and not any(each.measures for each in task.evaluations if each.metric.startswith("released:"))
+            and not any(e.measures for e in task.evaluations if e.metric.startswith("released:"))
         ]
         if alone:
             notes.append(
@@ -149,26 +149,26 @@ def evaluate_metric(
     labelled = load_tasks(_task_names(tasks), None if mirror is None else Path(mirror))
     title = str(name or getattr(function, "__name__", type(function).__name__))
     released = released_scores(labelled)
-    asked = BESIDE if beside is None else [beside] if isinstance(beside, str) else list(beside)
-    known = measured_scores(labelled, asked)
-    wanted = dict.fromkeys(asked if beside is not None else list(known) or ["distinct_n"])
-    unknown = [each for each in wanted if each not in known]
+    beside_ids = BESIDE if beside is None else [beside] if isinstance(beside, str) else list(beside)
+    known = measured_scores(labelled, beside_ids)
+    metrics = dict.fromkeys(beside_ids if beside is not None else list(known) or ["distinct_n"])
+    unknown = [metric for metric in metrics if metric not in known]
     chosen = choose_metrics(unknown, None) if unknown else None
-    if title in {*wanted, *(each.name for each in released)}:
+    if title in {*metrics, *(scores.name for scores in released)}:
         raise ConfigurationError(f"another metric is named {title!r}", "give name=")
-    own = function_scores(labelled, function, title, lower_is_more_diverse=lower_is_more_diverse)
-    if not own.has_values():
-        reasons = own.missing(own.values).values()
+    mine = function_scores(labelled, function, title, lower_is_more_diverse=lower_is_more_diverse)
+    if not mine.has_values():
+        reasons = mine.missing(mine.values).values()
         raise ConfigurationError(f"{title} gave no number for any set", f"the first: {next(iter(reasons))}")
     if chosen:
         backends = ScoringBackends(chosen[0].replace(format="completion"))  # as `divbench metrics metaeval` reads
-        known |= {each.name: each for each in metric_scores(labelled, chosen[1], backends)}
-    columns = [own, *released, *(known[each] for each in wanted)]
+        known |= {scores.name: scores for scores in metric_scores(labelled, chosen[1], backends)}
+    columns = [mine, *released, *(known[metric] for metric in metrics)]
     how = Resampling(resamples=resamples, seed=seed)
     return Agreement(
         tuple(evaluate_task(task, columns, resampling=how) for task in labelled),
         tuple(evaluate_overall(labelled, columns, resampling=how)),
-        own.reasons(own.values),
+        mine.reasons(mine.values),
     )
 
 
@@ -176,11 +176,11 @@ def _task_names(tasks: Any) -> list[str]:
     named = [tasks] if isinstance(tasks, str | Path) else tasks
     if named is None:
         return []
-    if not isinstance(named, Sequence) or not named or not all(isinstance(each, str | Path) for each in named):
+    if not isinstance(named, Sequence) or not named or not all(isinstance(task, str | Path) for task in named):
         hint = "name tasks, such as 'contest/story_gen', or leave tasks out for the nine with two labels"
         raise ConfigurationError(f"tasks is {tasks!r:.60}", hint)
-    return [str(each) for each in named]
+    return [str(task) for task in named]
 
 
-def _parts(found: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if found is None else (found.value, found.low, found.high)
+def _parts(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)

@@ -92,8 +92,8 @@ def _printable_errors() -> Iterator[None]:
     try:
         yield
     except typer.TyperException as error:
-        said = error.message.removeprefix("Value error, ")  # Pydantic's
-        error.message = "\n".join(map(printable, said.split("\n")))
+        message = error.message.removeprefix("Value error, ")  # Pydantic's
+        error.message = "\n".join(map(printable, message.split("\n")))
         if "--json" in sys.argv[1:]:  # Typer itself writes to stderr only
             print_json(ConfigurationError(error.format_message(), "--help shows the usage").as_json())
         raise
@@ -103,9 +103,9 @@ class _Commands(TyperGroup):
     """The group of all commands; usage errors are raised here."""
 
     @_printable_errors()
-    def make_context(self, *given: Any, **options: Any) -> Any:
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Parse the options that precede the command."""
-        return super().make_context(*given, **options)
+        return super().make_context(*arguments, **options)
 
     @_printable_errors()
     def invoke(self, ctx: Any) -> Any:
@@ -121,17 +121,17 @@ def build(named: Sequence[str] = ()) -> typer.Typer:
     app.callback(cls=_Commands)(_root)
     groups: dict[str, typer.Typer] = {}
     for command in _needed(named):
-        found = getattr(import_module(command.module), command.attribute)
+        target = getattr(import_module(command.module), command.attribute)
         first, _, second = command.words.partition(" ")
         if second:
             if first not in groups:
                 groups[first] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS[first])
                 app.add_typer(groups[first], name=first, rich_help_panel=command.panel)
-            groups[first].command(second)(found)
-        elif isinstance(found, typer.Typer):
-            app.add_typer(found, name=first, rich_help_panel=command.panel)
+            groups[first].command(second)(target)
+        elif isinstance(target, typer.Typer):
+            app.add_typer(target, name=first, rich_help_panel=command.panel)
         else:
-            app.command(first, rich_help_panel=command.panel)(found)
+            app.command(first, rich_help_panel=command.panel)(target)
     return app
 
 
@@ -141,14 +141,14 @@ def _needed(named: Sequence[str]) -> Sequence[Command]:
     return exact or first or COMMANDS
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(version("divbench"))
         raise typer.Exit
 
 
 def _root(
-    wanted: Annotated[
+    requested: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
@@ -212,7 +212,7 @@ def _fail(error: DivBenchError, as_json: bool) -> NoReturn:
         with suppress(OSError):  # stdout may be what failed
             print_json(error.as_json())
             sys.stdout.flush()
-    said = str(error)
+    message = str(error)
     if not as_json:
         from submissions.untrusted.findings import Rejected
 
@@ -220,6 +220,6 @@ def _fail(error: DivBenchError, as_json: bool) -> NoReturn:
             from submissions.checking.printing import print_findings
 
             print_findings(error.findings, err())
-            said = error.message  # the table above has the problems
-    err().print(f"error: {said}", style="red", markup=False, soft_wrap=True)
+            message = error.message  # the table above has the problems
+    err().print(f"error: {message}", style="red", markup=False, soft_wrap=True)
     sys.exit(error.exit_status)

@@ -127,25 +127,25 @@ def compare(
     """
     check_resampling(resamples, seed)
     _check_names(names)
-    if texts := [each for each in (a, b) if not isinstance(each, Scores)]:
-        made = iter(score_all(texts, metrics, resamples=0, seed=seed))  # the tests need no intervals of the means
-        a, b = (each if isinstance(each, Scores) else next(made) for each in (a, b))
+    if texts := [system for system in (a, b) if not isinstance(system, Scores)]:
+        scored = iter(score_all(texts, metrics, resamples=0, seed=seed))  # the tests need no intervals of the means
+        a, b = (system if isinstance(system, Scores) else next(scored) for system in (a, b))
     elif metrics is not None:
         raise ConfigurationError("both systems are scored already, so metrics has no effect", "leave it out")
     _check_comparable(a, b, names)
-    directions = {each.metric: each.direction for each in a.means if each.metric in b.values}
+    directions = {mean.metric: mean.direction for mean in a.means if mean.metric in b.values}
     if not directions:
         raise InputError("the systems have no metric in common", "score both with the same metrics")
     systems = dict(zip(names, (a, b), strict=True))
     contrasts = {}
     for metric in directions:
-        values = {name: dict(zip(each.names, each.values[metric], strict=True)) for name, each in systems.items()}
+        values = {name: dict(zip(scores.names, scores.values[metric], strict=True)) for name, scores in systems.items()}
         (contrasts[metric],) = paired_contrast(values, [names], expected="two-sided", resamples=resamples, seed=seed)
     return Comparison(*names, directions, contrasts)
 
 
 def _check_names(names: Any) -> None:
-    if not isinstance(names, Sequence) or len(names) != 2 or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, Sequence) or len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ConfigurationError(f"names is {names!r}", "give two texts, such as names=('mine', 'theirs')")
     if names[0] == names[1]:
         raise ConfigurationError(f"both systems are named {names[0]!r}", "give them different names")
@@ -155,22 +155,22 @@ def _check_comparable(a: Scores, b: Scores, names: tuple[str, str]) -> None:
     """Check that the scores of two systems can be paired."""
     if a.profile != b.profile:
         raise InputError(f"the profiles differ: {a.profile} and {b.profile}", "score both with the same profile")
-    for metric in (each for each in a.values if each in b.values):
-        one, other = (each.signatures.get(metric) for each in (a, b))
-        if one != other:
-            message = f"the scores of {metric} are not comparable: their signatures are {one} and {other}"
+    for metric in (metric for metric in a.values if metric in b.values):
+        signature, other = (scores.signatures.get(metric) for scores in (a, b))
+        if signature != other:
+            message = f"the scores of {metric} are not comparable: their signatures are {signature} and {other}"
             raise InputError(message, "score both with the same models and settings")
     for name, scores in zip(names, (a, b), strict=True):
         if len(set(scores.names)) < len(scores.names):
             raise InputError(f"{name} has a prompt twice", "give each prompt once")
     if not set(a.names) & set(b.names):
         raise InputError("the systems have no prompt in common", "score both on the same prompts")
-    if len(a.names) != len(b.names) and all(each.names == numbered(len(each.names)) for each in (a, b)):
+    if len(a.names) != len(b.names) and all(scores.names == numbered(len(scores.names)) for scores in (a, b)):
         counts = f"{names[0]} has {counted(len(a.names), 'set')}, {names[1]} {len(b.names)}, and there are no prompts"
         raise InputError(counts, "give the prompts, so that sets can be matched: {prompt: responses, …}")
-    sizes = [dict(zip(each.names, each.sizes, strict=True)) for each in (a, b)]
+    sizes = [dict(zip(scores.names, scores.sizes, strict=True)) for scores in (a, b)]
     if unequal := [prompt for prompt in sizes[0] if sizes[0][prompt] != sizes[1].get(prompt, sizes[0][prompt])]:
-        first, second = (own[unequal[0]] for own in sizes)
+        first, second = (counts[unequal[0]] for counts in sizes)
         raise InputError(
             f"the systems have different numbers of responses to {counted(len(unequal), 'prompt')}, such as "
             f"{first} and {second}",

@@ -40,7 +40,7 @@ def load(
     >>> print(*load("demo").column_names[:3])
     prompt_id category prompt
     """
-    names = [each.name for each in find_config(name)[1].splits]
+    names = [known.name for known in find_config(name)[1].splits]
     if split is None:
         if len(names) > 1:
             raise ConfigurationError(f"{name} has {len(names)} splits", f"name one of {', '.join(names)}")
@@ -67,13 +67,13 @@ def suite(name: str, *, mirror: str | Path | None = None) -> Suite:
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts."""
-    prompts, given = _prompts_and_responses(sets)
-    if not given:
+    prompts, responses = _prompts_and_responses(sets)
+    if not responses:
         raise InputError("there is no response set", "write score([[…], […]])")
     _check_prompts(prompts)
-    labels = tuple(prompts) if prompts else numbered(len(given))
-    texts = tuple(_texts(name, each) for name, each in zip(labels, given, strict=True))
-    return labels, tuple(prompts) or ("",) * len(given), texts
+    labels = tuple(prompts) if prompts else numbered(len(responses))
+    texts = tuple(_texts(name, texts_of_set) for name, texts_of_set in zip(labels, responses, strict=True))
+    return labels, tuple(prompts) or ("",) * len(responses), texts
 
 
 def numbered(count: int) -> tuple[str, ...]:
@@ -93,28 +93,28 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
         return list(sets), list(sets.values())
     if columns := _column_names(sets):
         return _from_table(sets, columns)
-    if hasattr(sets, "reset_index") and all(isinstance(each, str) for each in sets.index):  # a pandas Series by prompt
+    if hasattr(sets, "reset_index") and all(isinstance(name, str) for name in sets.index):  # a pandas Series by prompt
         return list(sets.index), list(sets)
     if not hasattr(sets, "__iter__") or getattr(sets, "ndim", 1) == 0:
         raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
-    given = _cells(sets)
-    if given and all(isinstance(each, Mapping) for each in given):  # the rows of a table
-        names = list(dict.fromkeys(name for row in given for name in row))
-        return _from_table({name: [row.get(name) for row in given] for name in names}, names)
-    if given and all(isinstance(each, str) for each in given):
+    items = _cells(sets)
+    if items and all(isinstance(item, Mapping) for item in items):  # the rows of a table
+        names = list(dict.fromkeys(name for row in items for name in row))
+        return _from_table({name: [row.get(name) for row in items] for name in names}, names)
+    if items and all(isinstance(item, str) for item in items):
         raise InputError(
             "a flat list of texts is not a list of response sets",
             "write score([texts]) for one set, or score({prompt: responses, …})",
         )
-    return [], given
+    return [], items
 
 
-def _with_prompts_of_index(given: Any) -> Any:
+def _with_prompts_of_index(table: Any) -> Any:
     """Make the index of a DataFrame or a Series columns if it has the prompts, as after `groupby("prompt")`."""
-    columns = list(getattr(given, "columns", ()))
-    if not any(name in _prompt_columns() and name not in columns for name in given.index.names):
-        return given
-    return (given if columns else given.rename(LISTS[0])).reset_index()
+    columns = list(getattr(table, "columns", ()))
+    if not any(name in _prompt_columns() and name not in columns for name in table.index.names):
+        return table
+    return (table if columns else table.rename(LISTS[0])).reset_index()
 
 
 def _check_prompts(prompts: Sequence[Any]) -> None:
@@ -124,12 +124,14 @@ def _check_prompts(prompts: Sequence[Any]) -> None:
         _check_characters(f"the prompt {prompt[:60]!r}", prompt)
 
 
-def _texts(name: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0:
-        raise InputError(f"{name[:60]!r} has {type(given).__name__}, not a list of responses", "write a list of texts")
-    if isinstance(given, Set):  # it dropped repeats, so its diversity is not that of the responses
-        raise InputError(f"{name[:60]!r} has a {type(given).__name__}, which keeps no repeats", "write a list of texts")
-    texts = tuple(_cells(given))
+def _texts(name: str, responses: Any) -> tuple[str, ...]:
+    kind = type(responses).__name__
+    is_scalar = not hasattr(responses, "__iter__") or getattr(responses, "ndim", 1) == 0
+    if is_scalar or isinstance(responses, str | bytes | Mapping):
+        raise InputError(f"{name[:60]!r} has {kind}, not a list of responses", "write a list of texts")
+    if isinstance(responses, Set):  # it dropped repeats, so its diversity is not that of the responses
+        raise InputError(f"{name[:60]!r} has a {kind}, which keeps no repeats", "write a list of texts")
+    texts = tuple(_cells(responses))
     for i, text in enumerate(texts, start=1):
         if not isinstance(text, str):
             raise InputError(
@@ -143,17 +145,17 @@ def _check_characters(where: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        said = f"{where} has an unpaired surrogate, which UTF-8 cannot encode"
-        raise InputError(said, "write complete characters") from None
+        message = f"{where} has an unpaired surrogate, which UTF-8 cannot encode"
+        raise InputError(message, "write complete characters") from None
 
 
 def _is_columns(sets: Mapping[Any, Any]) -> bool:
     """Whether a mapping is columns of a table, as in `{"prompt": […], "responses": [[…], […]]}`."""
-    given = next((sets[name] for name in (*LISTS, *TEXTS) if name in sets), None)
-    if given is None or isinstance(given, str) or not hasattr(given, "__len__"):
+    responses = next((sets[name] for name in (*LISTS, *TEXTS) if name in sets), None)
+    if responses is None or isinstance(responses, str) or not hasattr(responses, "__len__"):
         return False
-    asked = next((sets[name] for name in _prompt_columns() if name in sets), "")
-    return not isinstance(asked, str) or not any(isinstance(each, str) for each in given)
+    prompts = next((sets[name] for name in _prompt_columns() if name in sets), "")
+    return not isinstance(prompts, str) or not any(isinstance(response, str) for response in responses)
 
 
 def _column_names(sets: Any) -> list[str]:
@@ -178,20 +180,21 @@ def _prompt_columns() -> tuple[str, ...]:
 def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
     column = _responses_column(columns)
-    asked = next((name for name in _prompt_columns() if name in columns), None)
-    if twice := [name for name in (column, asked) if sum(each == name for each in columns) > 1]:
+    prompt_column = next((name for name in _prompt_columns() if name in columns), None)
+    if twice := [name for name in (column, prompt_column) if sum(known == name for known in columns) > 1]:
         raise InputError(f"the table has two columns {twice[0]!r}", "rename one")
     _check_one_system(sets, columns)
-    given, prompts = _cells(sets[column]), [] if asked is None else _cells(sets[asked])
-    if asked is not None and len(prompts) != len(given):
-        message = f"the table has {counted(len(prompts), 'prompt')} in {asked!r} and {len(given)} rows in {column!r}"
+    responses, prompts = _cells(sets[column]), [] if prompt_column is None else _cells(sets[prompt_column])
+    if prompt_column is not None and len(prompts) != len(responses):
+        count = counted(len(prompts), "prompt")
+        message = f"the table has {count} in {prompt_column!r} and {len(responses)} rows in {column!r}"
         raise InputError(message, "give each row a prompt")
-    if not any(isinstance(each, str) for each in given):
-        return prompts, given
-    if column in LISTS and all(isinstance(each, str) and each[:1] + each[-1:] == "[]" for each in given):
-        message = f"each row of {column!r} is a text, such as {given[0][:40]!r}, not a list"
+    if not any(isinstance(response, str) for response in responses):
+        return prompts, responses
+    if column in LISTS and all(isinstance(text, str) and text[:1] + text[-1:] == "[]" for text in responses):
+        message = f"each row of {column!r} is a text, such as {responses[0][:40]!r}, not a list"
         raise InputError(message, "read the lists first, with json.loads or ast.literal_eval")
-    if asked is None:
+    if prompt_column is None:
         raise InputError(
             f"each row of the table has one response, in {column!r}, and no prompt",
             f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
@@ -199,9 +202,9 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
     _check_prompts(prompts)
     for name in (*MORE_OF_A_PROMPT, IDS[0]):
         if name in columns:
-            _check_same(asked, prompts, name, _cells(sets[name]))
+            _check_same(prompt_column, prompts, name, _cells(sets[name]))
     by_prompt: dict[Any, list[Any]] = {}
-    for prompt, text in zip(prompts, given, strict=True):
+    for prompt, text in zip(prompts, responses, strict=True):
         by_prompt.setdefault(prompt, []).append(text)
     return list(by_prompt), list(by_prompt.values())
 
@@ -220,10 +223,10 @@ def _responses_column(columns: Sequence[str]) -> str:
     return known[0]
 
 
-def _check_same(asked: str, prompts: Sequence[Any], name: str, cells: Sequence[Any]) -> None:
+def _check_same(prompt_column: str, prompts: Sequence[Any], name: str, cells: Sequence[Any]) -> None:
     """Raise `InputError` if rows with one prompt differ in a column that is part of it."""
     if len({*zip(prompts, map(str, cells), strict=True)}) > len({*prompts}):
-        message = f"rows with the same {asked!r} differ in {name!r}, so they have different prompts"
+        message = f"rows with the same {prompt_column!r} differ in {name!r}, so they have different prompts"
         raise InputError(message, "write both into a column 'prompt'")
 
 

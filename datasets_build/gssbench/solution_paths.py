@@ -45,10 +45,10 @@ def solution_path_pairs(rows: Iterable[Mapping[str, Any]], source: str = "questi
         if len(set(texts)) != len(texts):
             raise InputError(f"{at} methods: one occurs twice", "list each method once")
         listed = " ".join(f"{order}. {text}" for order, text in enumerate(texts, start=1))
-        asked = question.strip()
-        asked = asked if _ENDED.search(asked) else f"{asked}."
-        a = f"{asked} Solve it by this method: {texts[0]}"
-        b = f"{asked} Solve it by one of these methods: {listed}"
+        sentence = question.strip()
+        sentence = sentence if _ENDED.search(sentence) else f"{sentence}."
+        a = f"{sentence} Solve it by this method: {texts[0]}"
+        b = f"{sentence} Solve it by one of these methods: {listed}"
         name = f"{number:04}" if row.get("id") in (None, "") else str(row["id"])
         if row_of.setdefault(name, number) != number:
             hint = "give each question its own id, or none"

@@ -119,9 +119,9 @@ def _compare(fetch: Fetch, prompt_set: str, shortest: dict[str, int]) -> None:
         return
     published = json.loads(path.read_text(encoding="utf-8"))["L_prompt_per_prompt"]
     for prompt_id, length in shortest.items():
-        wanted = published[f"{prompt_set}::{prompt_id}"]["L_bytes"]
-        if length != wanted:
-            raise InputError(f"{path}: {prompt_id} is matched at {wanted} bytes there, at {length} here")
+        expected = published[f"{prompt_set}::{prompt_id}"]["L_bytes"]
+        if length != expected:
+            raise InputError(f"{path}: {prompt_id} is matched at {expected} bytes there, at {length} here")
 
 
 def _path(stage: str, prompt_set: str) -> str:

@@ -186,7 +186,7 @@ def _splits(variant: str, ending: str = "") -> tuple[Split, ...]:
             needed.append("mcdiv")
         if variant == "mcdiv_nuggets_with_hds":
             needed.append("mcdiv_nuggets")
-        raw = [f"tevet/raw/{_STEM[each]}{task}.csv" for each in needed]
+        raw = [f"tevet/raw/{_STEM[name]}{task}.csv" for name in needed]
         reads = (*raw, f"tevet/reference/{_STEM[variant]}{task}.csv")
         splits.append(Split(f"{task}{ending}", partial(rows, task, variant), reads, count))
     return tuple(splits)

@@ -61,10 +61,10 @@ def err() -> Console:
 
 
 def _console(stderr: bool) -> Console:
-    made = _PlainConsole(stderr=stderr, highlight=False, emoji=False)  # ":100:" may be part of a name
-    if not made.is_terminal:
-        made.width = PIPED_WIDTH  # a file has no width to fit
-    return made
+    console = _PlainConsole(stderr=stderr, highlight=False, emoji=False)  # ":100:" may be part of a name
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH  # a file has no width to fit
+    return console
 
 
 class _PlainConsole(Console):
@@ -75,7 +75,7 @@ class _PlainConsole(Console):
 
     def print(self, *objects: Any, **how: Any) -> None:
         """Print as rich does."""
-        super().print(*(printable(each) if isinstance(each, str) else each for each in objects), **how)
+        super().print(*(printable(item) if isinstance(item, str) else item for item in objects), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render as rich does; its own control codes stay."""

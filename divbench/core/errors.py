@@ -109,8 +109,8 @@ def first_line(error: BaseException) -> str:
 def first_fault(error: "ValidationError") -> str:
     """Return the first problem that pydantic found in a document: its field, if any, and what is wrong."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    said = "unknown field" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-    return ": ".join(filter(None, (".".join(map(str, first["loc"])), said)))
+    fault = "unknown field" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), fault)))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

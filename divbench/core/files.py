@@ -25,9 +25,9 @@ def plain_json(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, dict):
-        return {key: plain_json(each) for key, each in value.items()}
+        return {key: plain_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_json(each) for each in value]
+        return [plain_json(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -133,12 +133,12 @@ def _sync_file(path: Path) -> None:
 
 
 def _sync_all(folder: Path) -> None:
-    for each in (*folder.rglob("*"), folder):
-        if each.is_file():
-            _sync_file(each)
-        elif each.is_dir():
+    for path in (*folder.rglob("*"), folder):
+        if path.is_file():
+            _sync_file(path)
+        elif path.is_dir():
             with suppress(OSError):  # some network file systems cannot sync folders
-                sync_folder(each)
+                sync_folder(path)
 
 
 def sync_folder(folder: Path) -> None:

@@ -31,8 +31,8 @@ def connection_error() -> type[Exception]:
     """Return the client's exception for a broken connection, which is neither an `HfHubHTTPError` nor an `OSError`."""
     from huggingface_hub.utils import httpx  # httpx or httpx2, whichever it uses
 
-    found: type[Exception] = httpx.HTTPError
-    return found
+    kind: type[Exception] = httpx.HTTPError
+    return kind
 
 
 def cause_of(error: BaseException) -> BaseException:

@@ -112,8 +112,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
             raise ConfigurationError(
                 "drop is in (0, 1), k at least 2, every and patience at least 1", "fix the options"
             )
-        given: Sequence[Any] = prompts
-        if wrong := [prompt for prompt in given if not isinstance(prompt, str)]:
+        texts: Sequence[Any] = prompts
+        if wrong := [prompt for prompt in texts if not isinstance(prompt, str)]:
             raise ConfigurationError(f"a prompt is {wrong[0]!r:.80}, not a text", "give texts: they are user messages")
         if sampling.get("do_sample", True) is not True or "num_return_sequences" in sampling:
             hint = "leave do_sample out, and give the number of responses as k"
@@ -145,16 +145,16 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
     def collapsed(self) -> bool:
         """Whether the last `patience` measurements show a collapse."""
         last = self.measured[-self._patience :]
-        return len(last) == self._patience and all(each.collapsed for each in last)
+        return len(last) == self._patience and all(measurement.collapsed for measurement in last)
 
     def _measure(self, state: Any, control: Any, model: Any) -> None:
         if not state.is_world_process_zero:
             return
         python_random = random.getstate()  # libraries that are first imported here, such as rich, draw from it
         sets = [ResponseSet(prompt, texts) for prompt, texts in zip(self._prompts, self._sample(model), strict=True)]
-        found = score_sets(self._backends.materials(sets, self._metrics), self._metrics, list(self._prompts))
+        rows = score_sets(self._backends.materials(sets, self._metrics), self._metrics, list(self._prompts))
         random.setstate(python_random)
-        columns = {m.id: [_number(values[m.id]) for values in found] for m in self._metrics}
+        columns = {m.id: [_number(row[m.id]) for row in rows] for m in self._metrics}
         means = {name: float(np.nanmean(column)) for name, column in columns.items() if np.isfinite(column).any()}
         now = tuple(columns[self._headline])
         first = self.measured[0].headline if self.measured else now
@@ -168,7 +168,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         self.measured.append(Measured(step, means, now, low, high, has_collapsed))
         self._log({f"diversity/{name}": value for name, value in means.items()}, control)
         if self.collapsed:
-            reasons = [value.reason for each in found if isinstance(value := each[self._headline], Missing)]
+            reasons = [value.reason for row in rows if isinstance(value := row[self._headline], Missing)]
             after = f"{means[self._headline]:.3g}" if self._headline in means else "no value"
             why = f", missing for {len(reasons)} of {len(now)} prompts ({reasons[0]})" if reasons else ""
             warnings.warn(
@@ -200,17 +200,17 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
                 )
                 for text in texts
             ]
-        made = []
+        sampled = []
         with _as_before(model):
             for text in texts:
-                given = tokeniser(text, return_tensors="pt", add_special_tokens=text in self._prompts).to(model.device)
-                given.pop("token_type_ids", None)
+                inputs = tokeniser(text, return_tensors="pt", add_special_tokens=text in self._prompts).to(model.device)
+                inputs.pop("token_type_ids", None)
                 ids = model.generate(
-                    **given, **self._sampling, num_return_sequences=self._k, pad_token_id=_pad(tokeniser)
+                    **inputs, **self._sampling, num_return_sequences=self._k, pad_token_id=_pad(tokeniser)
                 )
-                new = ids[:, given["input_ids"].shape[1] :]
-                made.append(tuple(tokeniser.batch_decode(new, skip_special_tokens=True)))
-        return made
+                new = ids[:, inputs["input_ids"].shape[1] :]
+                sampled.append(tuple(tokeniser.batch_decode(new, skip_special_tokens=True)))
+        return sampled
 
 
 def _check_headline(metric: Metric) -> None:
@@ -230,22 +230,22 @@ def _as_before(model: Any) -> Iterator[None]:
     from transformers import GenerationConfig
 
     devices = [model.device] if model.device.type == "cuda" else []
-    was_training, caches, own = model.training, model.config.use_cache, model.generation_config
+    was_training, caches, config = model.training, model.config.use_cache, model.generation_config
     with torch.random.fork_rng(devices=devices), torch.no_grad():
         torch.manual_seed(0)
         model.eval()
         model.config.use_cache = True
-        model.generation_config = GenerationConfig(eos_token_id=own.eos_token_id, bos_token_id=own.bos_token_id)
+        model.generation_config = GenerationConfig(eos_token_id=config.eos_token_id, bos_token_id=config.bos_token_id)
         try:
             yield
         finally:
-            model.config.use_cache, model.generation_config = caches, own
+            model.config.use_cache, model.generation_config = caches, config
             model.train(was_training)
 
 
 def _pad(tokeniser: Any) -> int | None:
-    found: int | None = tokeniser.eos_token_id if tokeniser.pad_token_id is None else tokeniser.pad_token_id
-    return found
+    token: int | None = tokeniser.eos_token_id if tokeniser.pad_token_id is None else tokeniser.pad_token_id
+    return token
 
 
 def _number(value: float | Missing) -> float:
