@@ -59,7 +59,6 @@ class BoardScores:
             values.flags.writeable = False
         self._mean_bytes = tuple(result.mean_bytes for result in results)
         self.matrix = lru_cache(_MATRICES)(self._matrix)
-        self.ranks = lru_cache(_MATRICES)(self._ranks)  # `prompt_ranks` of a matrix
         self.standings = lru_cache(None)(self._standings)
 
     def _matrix(self, column: Column) -> Floats:
@@ -70,9 +69,6 @@ class BoardScores:
         values: Floats = np.where(has_column, self._values[column.metric], np.nan)
         values.flags.writeable = False
         return values
-
-    def _ranks(self, column: Column) -> Floats:
-        return prompt_ranks(self.matrix(column))
 
     def _standings(self, column: Column) -> list[Standing]:
         """Ranks with intervals and tie groups; for metrics without direction, the highest value is first.
@@ -100,13 +96,6 @@ class BoardScores:
     def bytes_a_response(self) -> tuple[float, ...]:
         """Mean length of each system's responses, in bytes of UTF-8."""
         return self._mean_bytes
-
-
-def prompt_ranks(values: Floats) -> Floats:
-    """The rank of each prompt among a system's prompts [prompts, systems]; ties are averaged, missing values last."""
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(np.where(np.isfinite(values), values, np.inf), axis=0))
 
 
 def plausible(values: Floats) -> Floats:

@@ -19,7 +19,6 @@ from submissions.schema import Row
 from submissions.storage.submission_folders import write_submission
 from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS
-from tests.leaderboard.servers import serving
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -62,20 +61,6 @@ def hostile(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = hostile_results(results, tmp_path_factory.mktemp("hostile"))
     shutil.copytree(results / "damaged", folder / "damaged")
     return folder
-
-
-@pytest.fixture(scope="session")
-def site_address(results: Path) -> Iterator[str]:
-    """The address of the whole application over `results`."""
-    with serving(results) as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
-def reference_address(results: Path) -> Iterator[str]:
-    """The address of the whole application over `results` and the reference results."""
-    with serving(results, reference=True) as url:
-        yield url
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,11 @@ const places = new ResizeObserver((seen) => {
 const fit = () => { for (const plot of document.querySelectorAll(".js-plotly-plot")) places.observe(plot); };
 
 let due = false;
-const look = () => { due = false; describe(); pass(); group(); explain(); fit(); listen(); };
+const look = () => {
+  due = false;
+  document.title = document.querySelector("#content h1")?.innerText.trim() ?? document.title;
+  describe(); pass(); group(); explain(); fit(); listen();
+};
 new MutationObserver(() => {
   if (!due) requestAnimationFrame(look);  // once per frame: a new table makes thousands of changes
   due = true;
