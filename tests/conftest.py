@@ -58,16 +58,12 @@ settings.load_profile("divbench")
 
 # The files that take longest, longest first: begun first, so that none is still at work when all else is done.
 LONGEST = (
-    *("test_app", "test_static_browser", "test_worker", "test_cluster_worker", "test_hostile_names", "test_attacks"),
-    *("test_page_submit", "test_reference", "test_page_explore", "test_page_models", "test_page_tradeoff"),
-    *("test_looks", "test_stale_choices", "test_server_lm", "test_training_callback"),
-    *("test_gpu_check", "test_system_page", "test_metaeval_command", "test_explain", "test_static"),
-    *("test_scorer_interrupted", "test_sandbox", "test_examples", "test_properties", "test_page_metrics"),
-    *("test_keyboard", "test_metric_laws", "test_page_stages", "test_explain_command", "test_requests"),
-    *("test_page_alike", "test_demo", "test_reproduce_tables", "test_batch_budget", "test_publish"),
-    *("test_surprise", "test_contrast", "test_page_compare", "test_page_arena", "test_gss_command"),
-    *("test_file_store", "test_scorer", "test_engine_agreement", "test_discriminator"),
-    *("test_hub_store", "test_service_end_to_end", "test_space", "test_queue_laws", "test_sources", "test_fuzzed"),
+    *("test_worker", "test_attacks", "test_reference", "test_server_lm", "test_training_callback", "test_gpu_check"),
+    *("test_metaeval_command", "test_explain", "test_scorer_interrupted", "test_examples", "test_properties"),
+    *("test_metric_laws", "test_explain_command", "test_demo", "test_reproduce_tables", "test_batch_budget"),
+    *("test_publish", "test_surprise", "test_contrast", "test_gss_command", "test_file_store", "test_scorer"),
+    *("test_engine_agreement", "test_discriminator", "test_hub_store", "test_service_end_to_end", "test_space"),
+    *("test_sources"),
 )
 
 

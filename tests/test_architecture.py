@@ -39,8 +39,8 @@ def test_modules_are_named_by_what_they_do_and_can_be_read_in_one_go() -> None:
 
 
 def imports(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
-    """Our modules that a module imports when it is imported itself."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    """Our modules that a module imports, at its top or later."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             yield from ({name if name in known else node.module for name in names}) & known.keys()
