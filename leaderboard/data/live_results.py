@@ -100,7 +100,6 @@ class LiveResults:
         scores, column = self.scores(board), ranking_column(board)
         if column is not None:
             scores.standings(column)
-            scores.ranks(column)
 
     def _read(self) -> Snapshot:
         snapshot = self.source.read()
