@@ -137,8 +137,8 @@ class StoredProblem(Closed):
     @classmethod
     def of(cls, problem: Problem) -> Self:
         """Cut the texts of a problem."""
-        values: dict[str, Any] = asdict(problem)
-        return cls(**{key: one_line(value) if isinstance(value, str) else value for key, value in values.items()})
+        values = asdict(problem).items()
+        return cls.model_validate({key: one_line(value) if isinstance(value, str) else value for key, value in values})
 
 
 class Record(Closed):
