@@ -24,7 +24,7 @@ from submissions.work_queue.schema import Identity
 from tests.conftest import divbench, document
 from tests.leaderboard.servers import wait_for
 
-LICENSE = Path(__file__).parents[3] / "LICENSE"
+LICENSE = Path(__file__).parents[2] / "LICENSE"
 STORE = "hf://datasets/org/submissions"
 
 

@@ -41,11 +41,7 @@ FAST: tuple[Step, ...] = (
     ("validate", "{}/columns", 1),
     ("validate", "{}/none/EVIL", 2),
     ("quick", "{}/EVIL.jsonl --name n", 2),
-    (
-        "generate",
-        "http://127.0.0.1:9/v1#m --prompts {}/own.jsonl --id-column EVIL --mode resample --k 2 --out {}/no.jsonl",
-        1,
-    ),
+    ("generate", "offline --suite {}/EVIL.jsonl --out {}/no", 1),
     ("score", "{}/EVIL --profile lexical --out {}/no", 1),
     ("board show", "--results {}/results", 0),  # the name of a folder, and what is wrong in it
     ("board export", "--results {}/results --out {}/tables", 1),
@@ -170,7 +166,7 @@ def test_no_text_of_others_drives_the_terminal(
 ) -> None:
     for command, given, status in steps:
         arguments = [each.replace("{}", str(evil)).replace("EVIL", EVIL) for each in given.split()]
-        about = ABOUT if command in {"import", "generate"} else ()
+        about = ABOUT if command == "import" else ()
         monkeypatch.setattr(sys, "argv", ["divbench", *command.split(), *arguments, *about])
         with pytest.raises(SystemExit) as ended:
             main()
