@@ -104,6 +104,10 @@ def score(
         nullcontext() if place is None else open_cluster(place, backends, max(wanted, key=len)) as session,
     ):
         task = bar.add_task("scoring", total=sum(submission.prompts for submission, *_ in opened))
+
+        def show(before: int, prompts: int) -> None:
+            bar.update(task, completed=before + prompts)
+
         for (submission, suite, _), file, metrics in zip(opened, files, wanted, strict=True):
             bar.update(task, description=f"scoring {submission.manifest.name[:40]}", completed=finished)
             scored = score_submission(
@@ -114,7 +118,7 @@ def score(
                 scoring.numbers(),
                 metrics=metrics,
                 internals=file,
-                progress=lambda prompts, before=finished: bar.update(task, completed=before + prompts),
+                progress=partial(show, finished),
                 run=None if session is None else session.run,
             )
             finished += submission.prompts

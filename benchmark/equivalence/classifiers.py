@@ -141,7 +141,7 @@ class PairClassifier:
         """Tokenise pairs; those with more than `max_tokens` are truncated at the end, the longer text first."""
         if not pairs:
             return []
-        found = self.tokeniser(
+        encoded = self.tokeniser(
             [self._plain(a) for a, _ in pairs],
             [self._plain(b) for _, b in pairs],
             truncation="longest_first",
@@ -149,21 +149,21 @@ class PairClassifier:
             return_attention_mask=False,
             verbose=False,
         )
-        told = found.get("token_type_ids") or [None] * len(pairs)
+        types_of_pairs = encoded.get("token_type_ids") or [None] * len(pairs)
         return [
             PairTokens(tuple(ids), None if types is None else tuple(types))
-            for ids, types in zip(found["input_ids"], told, strict=True)
+            for ids, types in zip(encoded["input_ids"], types_of_pairs, strict=True)
         ]
 
     def logits(self, sequences: Sequence[PairTokens]) -> Floats:
         """Compute logits, float64 [sequences, labels]; equal sequences have equal logits, whatever their order."""
         # Sorted, so that batches do not depend on the order of the pairs.
         different = sorted(set(sequences), key=lambda one: (-len(one.ids), one.ids, one.types or ()))
-        found = {one: row for batch, rows in self._batches(different) for one, row in zip(batch, rows, strict=True)}
-        made: Floats = np.array([found[one] for one in sequences], dtype=np.float64).reshape(-1, len(self.labels))
-        if not np.isfinite(made).all():
+        logits_of = {one: row for batch, rows in self._batches(different) for one, row in zip(batch, rows, strict=True)}
+        logits: Floats = np.array([logits_of[one] for one in sequences], dtype=np.float64).reshape(-1, len(self.labels))
+        if not np.isfinite(logits).all():
             raise ConfigurationError("the model's output is not finite", "use float32")
-        return made
+        return logits
 
     def _batches(self, ordered: Sequence[PairTokens]) -> Iterator[tuple[Sequence[PairTokens], Floats]]:
         start = 0
@@ -189,15 +189,15 @@ class PairClassifier:
         pad = self.tokeniser.pad_token_id or 0
         ids = np.array([one.ids + (pad,) * (longest - len(one.ids)) for one in batch], dtype=np.int64)
         mask = np.arange(longest) < np.array([[len(one.ids)] for one in batch])
-        given = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
+        inputs = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
         if batch[0].types is not None:
             rows = [(one.types or ()) + (0,) * (longest - len(one.ids)) for one in batch]
-            given["token_type_ids"] = np.array(rows, dtype=np.int64)
+            inputs["token_type_ids"] = np.array(rows, dtype=np.int64)
 
         def run() -> Floats:
             narrow = narrow_positions(self.model, longest) if self._narrows else nullcontext()
             with torch.inference_mode(), narrow:
-                tensors = {name: torch.from_numpy(array).to(device) for name, array in given.items()}
+                tensors = {name: torch.from_numpy(array).to(device) for name, array in inputs.items()}
                 logits: Floats = self.model(**tensors).logits.cpu().double().numpy()
                 return logits
 

@@ -41,13 +41,13 @@ class JudgementCache(CacheFile):
 
     def get(self, keys: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         """Return the labels of the known keys, given the number of responses of each; damaged rows are left out."""
-        found: dict[str, tuple[int, ...]] = {}
+        labels_of: dict[str, tuple[int, ...]] = {}
         for key, text in self._select("SELECT key, labels FROM judgements WHERE key = ?", keys):
             with suppress(ValueError):
                 labels = json.loads(text)
                 if isinstance(labels, list) and len(labels) == keys.get(key):
-                    found[key] = tuple(labels)
-        return found
+                    labels_of[key] = tuple(labels)
+        return labels_of
 
     def put(self, key: str, labels: Sequence[int]) -> None:
         """Keep the labels of a key."""
@@ -162,17 +162,17 @@ class LLMJudge:
         labels: dict[_Distinct, tuple[int, ...] | Missing] = {
             (prompt, texts): tuple(range(len(texts))) for prompt, texts in distinct if len(texts) < 2
         }
-        labels |= self._cached([each for each in dict.fromkeys(distinct) if each not in labels])
-        new = [each for each in dict.fromkeys(distinct) if each not in labels]
+        labels |= self._cached([item for item in dict.fromkeys(distinct) if item not in labels])
+        new = [item for item in dict.fromkeys(distinct) if item not in labels]
         labels |= zip(new, self._server.map(new, self._judge, self._spec.concurrency), strict=True)
-        return [_spread(labels[each], each[1], responses) for each, (_, responses) in zip(distinct, sets, strict=True)]
+        return [_spread(labels[item], item[1], responses) for item, (_, responses) in zip(distinct, sets, strict=True)]
 
     def judged(self, sets: Sequence[tuple[str, Sequence[str]]]) -> dict[str, bool]:
         """Return for each different set of two or more different responses, by its key, whether it is in the cache."""
         distinct: list[_Distinct] = [(prompt, tuple(dict.fromkeys(responses))) for prompt, responses in sets]
-        several = [each for each in dict.fromkeys(distinct) if len(each[1]) > 1]
+        several = [item for item in dict.fromkeys(distinct) if len(item[1]) > 1]
         cached = self._cached(several)
-        return {self._key(each): each in cached for each in several}
+        return {self._key(item): item in cached for item in several}
 
     def request_name(self) -> str | None:
         """Request the server's name for its model; None if it reports none."""
@@ -187,9 +187,9 @@ class LLMJudge:
     def _cached(self, sets: Sequence[_Distinct]) -> dict[_Distinct, tuple[int, ...]]:
         if self._cache is None or not sets:
             return {}
-        keys = {each: self._key(each) for each in sets}
-        found = self._cache.get({key: len(texts) for (_, texts), key in keys.items()})
-        return {each: found[key] for each, key in keys.items() if key in found}
+        keys = {item: self._key(item) for item in sets}
+        labels_of = self._cache.get({key: len(texts) for (_, texts), key in keys.items()})
+        return {item: labels_of[key] for item, key in keys.items() if key in labels_of}
 
     def _judge(self, client: Any, distinct: _Distinct) -> tuple[int, ...] | Missing:
         document = {"role": "user", "content": _document(*distinct)}
@@ -279,10 +279,10 @@ def _labels(reply: object, count: int) -> tuple[int, ...]:
     if not isinstance(reply, str) or not reply.strip():
         raise _NoPartitionError("it has no text")
     try:
-        found = json.loads(_unfenced(reply.rpartition("</think>")[2].strip()))
+        document = json.loads(_unfenced(reply.rpartition("</think>")[2].strip()))
     except (ValueError, RecursionError) as error:
         raise _NoPartitionError("it is not JSON") from error
-    groups = found.get("groups") if isinstance(found, dict) else None
+    groups = document.get("groups") if isinstance(document, dict) else None
     if not isinstance(groups, list) or not all(isinstance(group, list) and group for group in groups):
         raise _NoPartitionError("it has no list of groups")
     group_of: dict[int, int] = {}

@@ -155,10 +155,10 @@ def partition_sets(
     """Group each response set according to a spec."""
     if isinstance(spec.backend, LLMJudgeSpec):
         return partition_by_judge(sets, cast("SetJudge", backend))
-    reasons = [_why_not(each, backend) for each in sets]
-    others = [each for each, reason in zip(sets, reasons, strict=True) if reason is None]
-    made = partition_by_pairs(others, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm))
-    labels = iter(made)
+    reasons = [_why_not(responses, backend) for responses in sets]
+    others = [responses for responses, reason in zip(sets, reasons, strict=True) if reason is None]
+    partitions = partition_by_pairs(others, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm))
+    labels = iter(partitions)
     return [next(labels) if reason is None else Missing(reason) for reason in reasons]
 
 
@@ -178,19 +178,22 @@ def partition_by_pairs(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, algorithm: Algorithm = "greedy"
 ) -> list[Labels]:
     """Group each response set by a backend's decisions; the module's docstring describes the algorithms."""
-    distinct = [_DistinctTexts.of(each, in_order=algorithm == "greedy") for each in sets]
+    distinct = [_DistinctTexts.of(responses, in_order=algorithm == "greedy") for responses in sets]
     cluster = {"greedy": _greedy, "components": _components, "complete": _complete, "average": _average}[algorithm]
     labels = cluster(distinct, MemoisedBackend(backend))
-    return [_counted(each, texts.spread(own)) for each, texts, own in zip(sets, distinct, labels, strict=True)]
+    return [
+        _counted(responses, texts.spread(classes))
+        for responses, texts, classes in zip(sets, distinct, labels, strict=True)
+    ]
 
 
 def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> list[Labels | Missing]:
     """Group each response set by a judge that reads its distinct texts together."""
-    distinct = [_DistinctTexts.of(each, in_order=True) for each in sets]
-    replies = judge.partition([(each.prompt, each.texts) for each in distinct])
+    distinct = [_DistinctTexts.of(responses, in_order=True) for responses in sets]
+    replies = judge.partition([(responses.prompt, responses.texts) for responses in distinct])
     return [
-        labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels))
-        for each, texts, labels in zip(sets, distinct, replies, strict=True)
+        labels if isinstance(labels, Missing) else _counted(responses, texts.spread(labels))
+        for responses, texts, labels in zip(sets, distinct, replies, strict=True)
     ]
 
 
@@ -198,8 +201,8 @@ def judge_note(parts: Iterable[Sequence[ResponsesToGroup]], judge: LLMJudge) -> 
     """Return a line about the requests that `partition_by_judge` will send for all parts together."""
     known: dict[str, bool] = {}
     for sets in parts:
-        distinct = (_DistinctTexts.of(each, in_order=True) for each in sets)
-        known |= judge.judged([(each.prompt, each.texts) for each in distinct])
+        distinct = (_DistinctTexts.of(responses, in_order=True) for responses in sets)
+        known |= judge.judged([(responses.prompt, responses.texts) for responses in distinct])
     cached = sum(known.values())
     return (
         f"judge {judge.model}: {counted(len(known) - cached, 'response set')} to judge, one request each (up to "
@@ -214,26 +217,30 @@ def rate_first_responses(
 
     Only first responses are rated, because metrics read no other qualities.
     """
-    partitions = [each if isinstance(each, Missing) else Partition(each) for each in labels]
+    partitions = [responses if isinstance(responses, Missing) else Partition(responses) for responses in labels]
     if reward is None:
         return list(partitions)
     firsts = [
-        (each.prompt, each.texts[first])
-        for each, own in zip(sets, partitions, strict=True)
-        if not isinstance(own, Missing)
-        for first in own.heads
+        (responses.prompt, responses.texts[first])
+        for responses, partition in zip(sets, partitions, strict=True)
+        if not isinstance(partition, Missing)
+        for first in partition.heads
     ]
     rewards = iter(reward.rewards(firsts).tolist())
     return [
-        own if isinstance(own, Missing) else _rated(own, [next(rewards) for _ in own.heads], reward.thresholds)
-        for own in partitions
+        partition
+        if isinstance(partition, Missing)
+        else _rated(partition, [next(rewards) for _ in partition.heads], reward.thresholds)
+        for partition in partitions
     ]
 
 
 def _rated(partition: Partition, rewards: list[float], thresholds: tuple[float, ...] | None) -> Partition:
     qualities = None
     if thresholds is not None:
-        rated = {first: float(quality(each, thresholds)) for first, each in zip(partition.heads, rewards, strict=True)}
+        rated = {
+            first: float(quality(reward, thresholds)) for first, reward in zip(partition.heads, rewards, strict=True)
+        }
         qualities = tuple(rated.get(position) for position in range(len(partition.labels)))
     return Partition(partition.labels, qualities, tuple(rewards))
 
@@ -276,7 +283,7 @@ class _DistinctTexts:
 def _margins(backend: MemoisedBackend, pairs: Sequence[ResponsePair], *, both_ways: bool = False) -> Floats:
     """Return each score minus the threshold, [pairs]; with `both_ways` the mean over both orders of a pair."""
     if both_ways and not backend.symmetric:
-        turned = [ResponsePair(each.prompt, each.b, each.a) for each in pairs]
+        turned = [ResponsePair(pair.prompt, pair.b, pair.a) for pair in pairs]
         margins = _margins(backend, [*pairs, *turned])
         return np.asarray((margins[: len(pairs)] + margins[len(pairs) :]) / 2)
     return backend.scores(pairs) - backend.threshold
@@ -284,19 +291,19 @@ def _margins(backend: MemoisedBackend, pairs: Sequence[ResponsePair], *, both_wa
 
 def _greedy(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
     """Open a class in every set in each round, and compare its first text with all texts that have no class yet."""
-    labels = [[-1] * len(each.texts) for each in sets]
+    labels = [[-1] * len(texts.texts) for texts in sets]
     classes = [0] * len(sets)
     while True:
         pairs: list[ResponsePair] = []
         compared: list[tuple[int, int]] = []
-        for number, each in enumerate(sets):
+        for number, texts in enumerate(sets):
             free = [i for i, label in enumerate(labels[number]) if label < 0]
             if not free:
                 continue
             first, *others = free
             labels[number][first] = classes[number]
             classes[number] += 1
-            pairs += [each.pair(first, other) for other in others]
+            pairs += [texts.pair(first, other) for other in others]
             compared += [(number, other) for other in others]
         if not pairs:
             return labels
@@ -307,12 +314,12 @@ def _greedy(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[li
 
 def _components(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
     """Compare texts at one distance in each round, except those that are already connected."""
-    labels = [list(range(len(each.texts))) for each in sets]
-    for distance in range(1, max((len(each.texts) for each in sets), default=0)):
+    labels = [list(range(len(texts.texts))) for texts in sets]
+    for distance in range(1, max((len(texts.texts) for texts in sets), default=0)):
         compared = [
             (number, i, i + distance)
-            for number, each in enumerate(sets)
-            for i in range(len(each.texts) - distance)
+            for number, texts in enumerate(sets)
+            for i in range(len(texts.texts) - distance)
             if labels[number][i] != labels[number][i + distance]
         ]
         margins = _margins(backend, [sets[number].pair(i, j) for number, i, j in compared], both_ways=True)
@@ -352,15 +359,15 @@ def _of_all_pairs(
     sets: Sequence[_DistinctTexts], backend: MemoisedBackend, cluster: Callable[[Floats], list[int]]
 ) -> list[list[int]]:
     """Score all pairs of all sets at once; `cluster` makes the classes of a set from its margins [pairs]."""
-    compared = [[(i, j) for i in range(len(each.texts)) for j in range(i + 1, len(each.texts))] for each in sets]
-    pairs = [each.pair(i, j) for each, own in zip(sets, compared, strict=True) for i, j in own]
+    compared = [[(i, j) for i in range(len(texts.texts)) for j in range(i + 1, len(texts.texts))] for texts in sets]
+    pairs = [texts.pair(i, j) for texts, indices in zip(sets, compared, strict=True) for i, j in indices]
     margins = _margins(backend, pairs, both_ways=True)
-    made, start = [], 0
-    for each, own_pairs in zip(sets, compared, strict=True):
-        own = margins[start : start + len(own_pairs)]
-        start += len(own_pairs)
-        made.append(cluster(own) if own_pairs else [0] * len(each.texts))
-    return made
+    classes, start = [], 0
+    for texts, indices in zip(sets, compared, strict=True):
+        margins_of_set = margins[start : start + len(indices)]
+        start += len(indices)
+        classes.append(cluster(margins_of_set) if indices else [0] * len(texts.texts))
+    return classes
 
 
 def _counted(responses: ResponsesToGroup, labels: Labels) -> Labels:

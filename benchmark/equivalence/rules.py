@@ -117,11 +117,11 @@ class EmbeddingEquivalence:
             return np.empty(0)
         vectors = self._vectors(texts)
         # Products and sums of rows, not a matrix product, whose last digits change with its shape.
-        found = [
+        parts = [
             np.sum(vectors[firsts[start : start + _AT_ONCE]] * vectors[seconds[start : start + _AT_ONCE]], axis=1)
             for start in range(0, len(pairs), _AT_ONCE)
         ]
-        cosines: Floats = np.concatenate(found)
+        cosines: Floats = np.concatenate(parts)
         return cosines
 
     def forget(self) -> None:
@@ -183,9 +183,9 @@ class ShortAnswersEquivalence:
         """Implement `EquivalenceBackend.scores`."""
         ruled = [short_answers_equivalent(pair.a, pair.b) for pair in pairs]
         asked = self._backend.scores([q for q, verdict in zip(pairs, ruled, strict=True) if verdict is None])
-        made = np.array([self.threshold + (1 if verdict else -1) for verdict in ruled], dtype=np.float64)
-        made[np.array([verdict is None for verdict in ruled], dtype=np.bool_)] = asked
-        return made
+        scores = np.array([self.threshold + (1 if verdict else -1) for verdict in ruled], dtype=np.float64)
+        scores[np.array([verdict is None for verdict in ruled], dtype=np.bool_)] = asked
+        return scores
 
     def refusal(self, pair: ResponsePair) -> str | None:
         """Implement `Refusing.refusal`."""
@@ -213,7 +213,7 @@ def short_answers_equivalent(a: str, b: str) -> bool | None:
 def _distinct_texts(pairs: Sequence[ResponsePair]) -> tuple[list[str], Integers, Integers]:
     """Return the distinct texts, and the indices of each pair's first and second text, int64 [pairs] each."""
     texts = sorted({text for pair in pairs for text in (pair.a, pair.b)})
-    place = {text: i for i, text in enumerate(texts)}
-    firsts = np.array([place[pair.a] for pair in pairs], dtype=np.int64)
-    seconds = np.array([place[pair.b] for pair in pairs], dtype=np.int64)
+    index = {text: i for i, text in enumerate(texts)}
+    firsts = np.array([index[pair.a] for pair in pairs], dtype=np.int64)
+    seconds = np.array([index[pair.b] for pair in pairs], dtype=np.int64)
     return texts, firsts, seconds

@@ -87,7 +87,7 @@ class ModelOptions:
     def parsed(self) -> Settings:
         """Return the settings."""
         defaults: Settings = {"dtype": None, "thinking": None, "layer": "middle", "average_layers": None}
-        return defaults | parse_settings(self.settings, Settings.__annotations__)  # type: ignore[return-value, operator]
+        return defaults | parse_settings(self.settings, Settings.__annotations__)  # type: ignore[return-value]
 
 
 @with_option_groups
@@ -195,8 +195,8 @@ def generate(
     points = None if sweep is None else parse_sweep(sweep)
     _check_output(destination, is_sweep=points is not None)
     chosen, facts = models.parsed(), manifest_fields(about or ())
-    given = models.template is not None or chosen["thinking"] is not None or bool(stop)
-    _check_options(model, mode, internals=internals, is_sweep=points is not None, chat_options=given)
+    has_chat_options = models.template is not None or chosen["thinking"] is not None or bool(stop)
+    _check_options(model, mode, internals=internals, is_sweep=points is not None, chat_options=has_chat_options)
     prompting = PromptingSettings(
         mode, system_prompt, models.template is None, models.template or "{prompt}", chosen["thinking"]
     )

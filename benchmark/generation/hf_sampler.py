@@ -79,13 +79,13 @@ class HFSampler:
         while waiting:
             batch = waiting[: self._rows(requests[waiting[0]])]
             try:
-                found = self._batch([requests[index] for index in batch])
+                outcomes = self._batch([requests[index] for index in batch])
             except OutOfMemory as error:
                 if len(batch) == 1:
                     raise SamplerFault(str(error), "choose a smaller model, dtype or --max-tokens") from error
                 self._budget //= 2
                 continue
-            for index, outcome in zip(batch, found, strict=True):
+            for index, outcome in zip(batch, outcomes, strict=True):
                 done(index, outcome)
             del waiting[: len(batch)]
 
@@ -96,7 +96,7 @@ class HFSampler:
         drawing = _TokenSampler(requests, self.lm.model.device)
         longest = max(request.settings.max_tokens for request in requests)
         stopped = self._stopped if self.ends.stop else None
-        rows = generate(self.lm, [self.prompt_ids(each) for each in requests], drawing, longest, stopped)
+        rows = generate(self.lm, [self.prompt_ids(request) for request in requests], drawing, longest, stopped)
         broken = drawing.broken.cpu().tolist()
         return [
             Failed(NOT_FINITE) if bad else self._response(request, row[: request.settings.max_tokens])
@@ -130,7 +130,7 @@ class HFSampler:
         """Return whether the last of a response's tokens completes a stop text."""
         decode, stop = self.lm.tokeniser.decode, self.ends.stop
         # Each token has at least a byte, save special ones; decoding all tokens at each step would take too long.
-        tail = ids[-(max(len(each.encode()) for each in stop) + _SPECIAL) :]
+        tail = ids[-(max(len(text.encode()) for text in stop) + _SPECIAL) :]
         return _stop_at(decode(tail), stop) is not None and _stop_at(decode(ids), stop) is not None
 
     def _stop(self, ids: list[int]) -> tuple[int, int] | None:
@@ -160,8 +160,8 @@ def _growing(decode: Callable[[Sequence[int]], str], ids: Sequence[int]) -> list
 
 
 def _stop_at(text: str, stop: Sequence[str]) -> int | None:
-    found = [at for each in stop if (at := text.find(each)) >= 0]
-    return min(found, default=None)
+    positions = [at for stop_text in stop if (at := text.find(stop_text)) >= 0]
+    return min(positions, default=None)
 
 
 def _before_stop(text: str, stop: Sequence[str]) -> str:
@@ -176,10 +176,14 @@ class _TokenSampler:
         import torch
 
         settings = [request.settings for request in requests]
-        self.temperature = torch.tensor([each.temperature for each in settings], dtype=torch.float32, device=device)
+        self.temperature = torch.tensor(
+            [own_settings.temperature for own_settings in settings], dtype=torch.float32, device=device
+        )
         every = np.iinfo(np.int64).max
-        self.top_k = torch.tensor([each.top_k or every for each in settings], dtype=torch.int64, device=device)
-        self.top_p = torch.tensor([each.top_p for each in settings], dtype=torch.float64, device=device)
+        self.top_k = torch.tensor(
+            [own_settings.top_k or every for own_settings in settings], dtype=torch.int64, device=device
+        )
+        self.top_p = torch.tensor([own_settings.top_p for own_settings in settings], dtype=torch.float64, device=device)
         self.uniform = torch.from_numpy(
             np.stack([_uniform(request.seed, max(s.max_tokens for s in settings)) for request in requests])
         ).to(device)

@@ -74,7 +74,7 @@ class TokenisedResponses:
     @property
     def all(self) -> list[TokenisedResponse]:
         """All responses with tokens, the greedy one last."""
-        return [each for each in (*self.responses, self.greedy) if each is not None]
+        return [response for response in (*self.responses, self.greedy) if response is not None]
 
 
 @dataclass(slots=True)
@@ -126,28 +126,32 @@ class InternalsReader:
     def _end(self, prompts: Sequence[TokenisedResponses], start: int) -> int:
         """Return the end of the batch of prompts that begins at `start` and fits the budget."""
         tokens = 0
-        for place in range(start, len(prompts)):
-            own = prompts[place].all
-            shared = {each.prompt for each in own} if self.lm.shares else [each.prompt for each in own]
-            tokens += sum(map(len, shared)) + sum(len(each.ids) for each in own)
-            if tokens > self.budget and place > start:
-                return place
+        for end in range(start, len(prompts)):
+            responses = prompts[end].all
+            shared = (
+                {response.prompt for response in responses}
+                if self.lm.shares
+                else [response.prompt for response in responses]
+            )
+            tokens += sum(map(len, shared)) + sum(len(response.ids) for response in responses)
+            if tokens > self.budget and end > start:
+                return end
         return len(prompts)
 
     def _together(self, prompts: Sequence[TokenisedResponses]) -> list[Internals]:
         layers = self.layers
-        given = [response for asked in prompts for response in asked.all]
-        found = iter(read_statistics(self.lm, given, (layers.original,), layers.average, self.cut))
-        made = []
+        responses = [response for asked in prompts for response in asked.all]
+        statistics = iter(read_statistics(self.lm, responses, (layers.original,), layers.average, self.cut))
+        internals = []
         for asked in prompts:
-            own = [(each, next(found)) if each is not None else None for each in asked.responses]
-            greedy = None if asked.greedy is None else _scores(asked.greedy, next(found))
-            scores = tuple(None if pair is None else _scores(*pair) for pair in own)
+            read = [(response, next(statistics)) if response is not None else None for response in asked.responses]
+            greedy = None if asked.greedy is None else _scores(asked.greedy, next(statistics))
+            scores = tuple(None if pair is None else _scores(*pair) for pair in read)
             # A response without scores has no states either.
-            seen = [pair[1] if pair is not None and ok else None for pair, ok in zip(own, scores, strict=True)]
+            seen = [pair[1] if pair is not None and ok else None for pair, ok in zip(read, scores, strict=True)]
             states = partial(_covariances, layers, seen)
-            made.append(Internals(scores, greedy, states("last"), states("mean")))
-        return made
+            internals.append(Internals(scores, greedy, states("last"), states("mean")))
+        return internals
 
 
 def _scores(response: TokenisedResponse, seen: ResponseStatistics) -> ResponseScores | None:
@@ -160,7 +164,7 @@ def _scores(response: TokenisedResponse, seen: ResponseStatistics) -> ResponseSc
 def _covariances(layers: Layers, seen: Sequence[ResponseStatistics | None], pooling: Pooling) -> Covariances:
     chosen = (layers.original,) if pooling == "last" else layers.average
     lost = np.full((len(chosen), layers.features), np.nan)
-    vectors = [lost if each is None else each.last if pooling == "last" else each.mean for each in seen]
+    vectors = [lost if response is None else response.last if pooling == "last" else response.mean for response in seen]
     return covariances_of(layers.blocks, chosen, np.stack(vectors, axis=1), pooling)
 
 
@@ -174,40 +178,40 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
     lm = sampler.lm
     (end,) = end_ids(lm)[:1] or (None,)
     reasons = row.finish_reasons or (None,) * len(row.responses)
-    made: list[TokenisedResponse | None] = []
-    for place, (text, reason) in enumerate(zip(row.responses, reasons, strict=True)):
-        asked = Request(messages(sampler.prompting, prompt, place, row.responses), SamplingSettings(), 0)
+    tokenised: list[TokenisedResponse | None] = []
+    for position, (text, reason) in enumerate(zip(row.responses, reasons, strict=True)):
+        asked = Request(messages(sampler.prompting, prompt, position, row.responses), SamplingSettings(), 0)
         (encoding,) = lm.encode([text])
         content = tuple(encoding.ids.tolist())
         ended = (end,) if reason == "stop" and end is not None and not stops else ()
         ids = sampler.prompt_ids(asked)
         if lm.context is not None and len(ids) + len(content) + len(ended) > lm.context:
             raise ConfigurationError(
-                f"prompt {row.prompt_id}, response {place + 1}: {len(ids) + len(content)} tokens do not fit the "
+                f"prompt {row.prompt_id}, response {position + 1}: {len(ids) + len(content)} tokens do not fit the "
                 f"context of {lm.context}",
                 "use a model with a longer context",
             )
-        made.append(TokenisedResponse(ids, (*content, *ended), len(content)) if content or ended else None)
-    return tuple(made)
+        tokenised.append(TokenisedResponse(ids, (*content, *ended), len(content)) if content or ended else None)
+    return tuple(tokenised)
 
 
 def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: int) -> list[TokenisedResponse | None]:
     """Generate one response to each prompt by greedy decoding."""
     requests = [
-        Request(greedy_chat(sampler.prompting, each), SamplingSettings(0.0, max_tokens=max_tokens), 0)
-        for each in prompts
+        Request(greedy_chat(sampler.prompting, prompt), SamplingSettings(0.0, max_tokens=max_tokens), 0)
+        for prompt in prompts
     ]
-    found: dict[int, Outcome] = {}
-    sampler.sample(requests, found.__setitem__)
-    made: list[TokenisedResponse | None] = []
-    for place, request in enumerate(requests):
-        outcome = found[place]
+    outcomes: dict[int, Outcome] = {}
+    sampler.sample(requests, outcomes.__setitem__)
+    responses: list[TokenisedResponse | None] = []
+    for position, request in enumerate(requests):
+        outcome = outcomes[position]
         if isinstance(outcome, Sampled) and outcome.ids:
             before = (*sampler.prompt_ids(request), *outcome.reasoning_ids)
-            made.append(TokenisedResponse(before, outcome.ids, outcome.content))
+            responses.append(TokenisedResponse(before, outcome.ids, outcome.content))
         else:
-            made.append(None)
-    return made
+            responses.append(None)
+    return responses
 
 
 def tokenise_rows(
@@ -217,6 +221,6 @@ def tokenise_rows(
     none: list[TokenisedResponse | None] = [None] * len(rows)
     greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)
     return [
-        TokenisedResponses(as_tokens(sampler, prompt, row, stops=stops), own)
-        for prompt, row, own in zip(prompts, rows, greedy, strict=True)
+        TokenisedResponses(as_tokens(sampler, prompt, row, stops=stops), greedy_response)
+        for prompt, row, greedy_response in zip(prompts, rows, greedy, strict=True)
     ]

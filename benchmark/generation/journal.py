@@ -40,7 +40,7 @@ class PromptSamples:
 
 def contents_of(prompts: Iterable[Prompt]) -> dict[str, str]:
     """Return a hash of the content of each prompt, by id."""
-    return {each.prompt_id: content_id([each.prompt, *each.paraphrases]) for each in prompts}
+    return {prompt.prompt_id: content_id([prompt.prompt, *prompt.paraphrases]) for prompt in prompts}
 
 
 class Journal:
@@ -69,8 +69,8 @@ class Journal:
             if differs == ["prompts"] and prompts and self._lacks_only_failed(prompts):
                 with self._database:
                     self._database.execute("UPDATE plan SET plan = ?", (text,))
-                    gone = [(item,) for item in self.errors().keys() - prompts.keys()]
-                    self._database.executemany("DELETE FROM errors WHERE item = ?", gone)
+                    removed = [(item,) for item in self.errors().keys() - prompts.keys()]
+                    self._database.executemany("DELETE FROM errors WHERE item = ?", removed)
                 return
             shown = "; ".join(f"{key} {before.get(key)!r}, now {plan.get(key)!r}" for key in differs)
             raise ConfigurationError(
@@ -129,16 +129,18 @@ class Journal:
     def put_internals(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep the internals of prompts, as rows of the internals file."""
         with self._database:
-            given = [(item, json.dumps(dict(row))) for item, row in rows.items()]
-            self._database.executemany("INSERT OR REPLACE INTO internals VALUES (?, ?)", given)
+            values = [(item, json.dumps(dict(row))) for item, row in rows.items()]
+            self._database.executemany("INSERT OR REPLACE INTO internals VALUES (?, ?)", values)
 
     def samples_of(self, item: str) -> PromptSamples:
         """Return the responses of a finished prompt."""
         row = self._database.execute("SELECT answers FROM answers WHERE item = ?", (item,)).fetchone()
         try:
-            found = json.loads(row[0])
-            greedy = found["greedy"]
-            return PromptSamples(tuple(map(_sampled, found["samples"])), None if greedy is None else _sampled(greedy))
+            document = json.loads(row[0])
+            greedy = document["greedy"]
+            return PromptSamples(
+                tuple(map(_sampled, document["samples"])), None if greedy is None else _sampled(greedy)
+            )
         except (ValueError, TypeError, LookupError) as error:
             raise sqlite3.DatabaseError(f"the responses to {item} are damaged") from error
 
@@ -194,7 +196,7 @@ def remove_journal(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def _sampled(found: dict[str, Any]) -> Sampled:
-    ids = found["ids"]
-    lists = {"reasoning_ids": tuple(found["reasoning_ids"]), "ids": None if ids is None else tuple(ids)}
-    return Sampled(**found | lists)
+def _sampled(document: dict[str, Any]) -> Sampled:
+    ids = document["ids"]
+    lists = {"reasoning_ids": tuple(document["reasoning_ids"]), "ids": None if ids is None else tuple(ids)}
+    return Sampled(**document | lists)

@@ -153,25 +153,27 @@ class PromptingSettings:
 
 def prompting_of(manifest: Manifest) -> PromptingSettings:
     """Return how a submission's prompts were presented, from its manifest; what it does not state has the default."""
-    drawn = manifest.generation
-    made = PromptingSettings(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt, thinking=drawn.thinking)
-    if drawn.chat_template is False:
-        made = replace(made, chat_template=False, template=drawn.prompt_template or _PLACE)
-    return made
+    generation = manifest.generation
+    prompting = PromptingSettings(
+        mode=generation.mode or "resample", system_prompt=generation.system_prompt, thinking=generation.thinking
+    )
+    if generation.chat_template is False:
+        prompting = replace(prompting, chat_template=False, template=generation.prompt_template or _PLACE)
+    return prompting
 
 
 def messages(
-    prompting: PromptingSettings, prompt: Prompt, place: int, before: Sequence[str] = (), k: int = 1
+    prompting: PromptingSettings, prompt: Prompt, position: int, before: Sequence[str] = (), k: int = 1
 ) -> tuple[Message, ...]:
     """Return the chat that a response continues."""
-    made = [] if prompting.system is None else [Message("system", prompting.system)]
+    chat = [] if prompting.system is None else [Message("system", prompting.system)]
     if is_verbalized(prompting.mode):
-        return (*made, Message("user", instruction(prompt, k, prompting.mode)))
-    made.append(Message("user", prompt.paraphrases[place] if prompting.mode == "paraphrase" else prompt.prompt))
+        return (*chat, Message("user", instruction(prompt, k, prompting.mode)))
+    chat.append(Message("user", prompt.paraphrases[position] if prompting.mode == "paraphrase" else prompt.prompt))
     if prompting.mode == "in-context":
-        for response in before[:place]:
-            made += [Message("assistant", response), Message("user", ANOTHER)]
-    return tuple(made)
+        for response in before[:position]:
+            chat += [Message("assistant", response), Message("user", ANOTHER)]
+    return tuple(chat)
 
 
 def greedy_chat(prompting: PromptingSettings, prompt: Prompt) -> tuple[Message, ...]:
@@ -202,7 +204,7 @@ def prompt_ids(tokeniser: HFTokeniser, prompting: PromptingSettings, chat: Seque
             ids = tuple(encoding.ids.tolist())
         return ids if tokeniser.bos is None or ids[:1] == (tokeniser.bos,) else (tokeniser.bos, *ids)
     options: dict[str, Any] = {} if prompting.thinking is None else {"enable_thinking": prompting.thinking}
-    return tokeniser.chat_ids([{"role": each.role, "content": each.content} for each in chat], options)
+    return tokeniser.chat_ids([{"role": message.role, "content": message.content} for message in chat], options)
 
 
 def is_verbalized(mode: str) -> bool:
@@ -236,25 +238,25 @@ def parse(reply: str, k: int) -> list[tuple[str, float | None]] | None:
     if begin < 0 or end < begin or end - begin > _LONGEST:
         return None
     try:
-        found = json.loads(reply[begin : end + 1])
+        items = json.loads(reply[begin : end + 1])
     except (ValueError, RecursionError):
         return None
-    made = [_response(each) for each in found] if isinstance(found, list) else []
-    whole = [each for each in made if each is not None]
-    return whole[:k] if len(whole) == len(made) and len(whole) >= k else None
+    responses = [_response(response) for response in items] if isinstance(items, list) else []
+    whole = [response for response in responses if response is not None]
+    return whole[:k] if len(whole) == len(responses) and len(whole) >= k else None
 
 
-def _response(given: Any) -> tuple[str, float | None] | None:
-    if not isinstance(given, dict):
+def _response(item: Any) -> tuple[str, float | None] | None:
+    if not isinstance(item, dict):
         return None
-    text = next((given[name] for name in _NAMES if isinstance(given.get(name), str)), None)
+    text = next((item[name] for name in _NAMES if isinstance(item.get(name), str)), None)
     if text is None:
         return None
     try:
         text.encode()
     except UnicodeEncodeError:  # an unpaired surrogate is not valid text
         return None
-    stated = given.get("probability")
+    stated = item.get("probability")
     if not isinstance(stated, int | float) or isinstance(stated, bool) or not 0 <= stated <= 1:
         return text, None
     return text, float(stated)

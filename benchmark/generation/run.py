@@ -99,13 +99,13 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
             _apart(plan, sampler, part, finish)
 
 
-def request_of(plan: Plan, item: PlannedSet, place: int, before: Sequence[str] = ()) -> Request:
+def request_of(plan: Plan, item: PlannedSet, position: int, before: Sequence[str] = ()) -> Request:
     """Make the request for one response; in verbalized sampling for all of them, with `place` as the attempt."""
     settings = item.settings
     if is_verbalized(plan.prompting.mode):
         settings = replace(settings, max_tokens=settings.max_tokens * plan.k)
-    chat = messages(plan.prompting, item.prompt, place, before, plan.k)
-    return Request(chat, settings, draw_seed(plan.seed, item.id, place))
+    chat = messages(plan.prompting, item.prompt, position, before, plan.k)
+    return Request(chat, settings, draw_seed(plan.seed, item.id, position))
 
 
 def greedy_request(plan: Plan, item: PlannedSet) -> Request:
@@ -115,8 +115,8 @@ def greedy_request(plan: Plan, item: PlannedSet) -> Request:
 
 def _check(plan: Plan, sampler: Sampler, waiting: Sequence[PlannedSet]) -> None:
     """Check all requests. For growing chats only the first round is known; later requests may fail individually."""
-    places = range(plan.k) if plan.prompting.mode == "paraphrase" else range(1)
-    asked = [(item, request_of(plan, item, place)) for item in waiting for place in places]
+    positions = range(plan.k) if plan.prompting.mode == "paraphrase" else range(1)
+    asked = [(item, request_of(plan, item, position)) for item in waiting for position in positions]
     asked += [(item, greedy_request(plan, item)) for item in waiting if plan.greedy]
     reasons = sampler.check([request for _, request in asked])
     never: dict[str, str] = {}
@@ -136,19 +136,21 @@ def _apart(
     plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Callable[[PlannedSet, list[Outcome]], None]
 ) -> None:
     """Sample responses that do not depend on each other."""
-    requests = [request_of(plan, item, place) for item in items for place in range(plan.k)]
+    requests = [request_of(plan, item, position) for item in items for position in range(plan.k)]
     if plan.greedy:
         requests += [greedy_request(plan, item) for item in items]
     owners = [item for item in items for _ in range(plan.k)] + (list(items) if plan.greedy else [])
-    places = [place for _ in items for place in range(plan.k)] + [plan.k] * (len(requests) - plan.k * len(items))
-    found: dict[str, dict[int, Outcome]] = {item.id: {} for item in items}
+    positions = [position for _ in items for position in range(plan.k)] + [plan.k] * (
+        len(requests) - plan.k * len(items)
+    )
+    outcomes_of: dict[str, dict[int, Outcome]] = {item.id: {} for item in items}
 
     def done(number: int, outcome: Outcome) -> None:
         item = owners[number]
-        own = found[item.id]
-        own[places[number]] = outcome
-        if len(own) == plan.k + plan.greedy:
-            finish(item, [own[place] for place in range(len(own))])
+        outcomes = outcomes_of[item.id]
+        outcomes[positions[number]] = outcome
+        if len(outcomes) == plan.k + plan.greedy:
+            finish(item, [outcomes[position] for position in range(len(outcomes))])
 
     sampler.sample(requests, done)
 
@@ -157,24 +159,27 @@ def _chats(
     plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Callable[[PlannedSet, list[Outcome]], None]
 ) -> None:
     """Sample growing chats: each round adds a response to every chat that has not failed."""
-    found: dict[str, list[Outcome]] = {item.id: [] for item in items}
+    outcomes_of: dict[str, list[Outcome]] = {item.id: [] for item in items}
 
     def ask(requests: Sequence[tuple[PlannedSet, Request]]) -> None:
         def done(number: int, outcome: Outcome) -> None:
             item = requests[number][0]
-            own = found[item.id]
-            own.append(outcome)
-            if isinstance(outcome, Failed) or len(own) == plan.k + plan.greedy:
-                finish(item, own)
+            outcomes = outcomes_of[item.id]
+            outcomes.append(outcome)
+            if isinstance(outcome, Failed) or len(outcomes) == plan.k + plan.greedy:
+                finish(item, outcomes)
 
         sampler.sample([request for _, request in requests], done)
 
     def alive() -> list[PlannedSet]:
-        return [item for item in items if not any(isinstance(each, Failed) for each in found[item.id])]
+        return [item for item in items if not any(isinstance(outcome, Failed) for outcome in outcomes_of[item.id])]
 
-    for place in range(plan.k):
-        texts = {item.id: [each.text for each in found[item.id] if isinstance(each, Sampled)] for item in items}
-        ask([(item, request_of(plan, item, place, texts[item.id])) for item in alive()])
+    for position in range(plan.k):
+        texts = {
+            item.id: [outcome.text for outcome in outcomes_of[item.id] if isinstance(outcome, Sampled)]
+            for item in items
+        }
+        ask([(item, request_of(plan, item, position, texts[item.id])) for item in alive()])
     if plan.greedy:
         ask([(item, greedy_request(plan, item)) for item in alive()])
 
@@ -190,43 +195,43 @@ def _in_one_call(
 
     The next run goes on with the next attempt: with the same seeds, the model might give the same replies again.
     """
-    found: dict[str, list[Outcome]] = {}
+    outcomes_of: dict[str, list[Outcome]] = {}
     before = {item.id: int(journal.told(f"{UNPARSED} {item.id}") or 0) for item in items}
     for attempt in range(ATTEMPTS):
-        asked = [item for item in items if item.id not in found]
+        asked = [item for item in items if item.id not in outcomes_of]
         if not asked:
             break
 
-        def done(place: int, reply: Outcome, asked: Sequence[PlannedSet] = asked) -> None:
-            item = asked[place]
+        def done(position: int, reply: Outcome, asked: Sequence[PlannedSet] = asked) -> None:
+            item = asked[position]
             if isinstance(reply, Failed):
-                found[item.id] = [reply]
+                outcomes_of[item.id] = [reply]
             elif (responses := parse(reply.text, plan.k)) is not None:
-                found[item.id] = [Sampled(text, "stop", probability=stated) for text, stated in responses]
-            if item.id in found and (isinstance(reply, Failed) or not plan.greedy):
-                finish(item, found[item.id])
+                outcomes_of[item.id] = [Sampled(text, "stop", probability=stated) for text, stated in responses]
+            if item.id in outcomes_of and (isinstance(reply, Failed) or not plan.greedy):
+                finish(item, outcomes_of[item.id])
 
         sampler.sample([request_of(plan, item, before[item.id] + attempt) for item in asked], done)
-        if unparsed := sum(item.id not in found for item in asked):
+        if unparsed := sum(item.id not in outcomes_of for item in asked):
             journal.tell(UNPARSED, str(unparsed + int(journal.told(UNPARSED) or 0)))
-    greedy = [item for item in items if plan.greedy and isinstance(found.get(item.id, [None])[0], Sampled)]
+    greedy = [item for item in items if plan.greedy and isinstance(outcomes_of.get(item.id, [None])[0], Sampled)]
     sampler.sample(
         [greedy_request(plan, item) for item in greedy],
-        lambda at, each: finish(greedy[at], [*found[greedy[at].id], each]),
+        lambda at, greedy_outcome: finish(greedy[at], [*outcomes_of[greedy[at].id], greedy_outcome]),
     )
     for item in items:
-        if item.id not in found:
+        if item.id not in outcomes_of:
             replies = before[item.id] + ATTEMPTS
             journal.tell(f"{UNPARSED} {item.id}", str(replies))
             finish(item, [Failed(f"no list of {counted(plan.k, 'response')} in {replies} replies")])
 
 
 def _keep(journal: Journal, plan: Plan, item: PlannedSet, outcomes: Sequence[Outcome]) -> None:
-    failures = [each.reason for each in outcomes if isinstance(each, Failed)]
+    failures = [outcome.reason for outcome in outcomes if isinstance(outcome, Failed)]
     if failures:
         journal.put_error(item.id, failures[0])
         return
-    samples = tuple(each for each in outcomes if isinstance(each, Sampled))
+    samples = tuple(outcome for outcome in outcomes if isinstance(outcome, Sampled))
     journal.put(item.id, PromptSamples(samples[: plan.k], samples[plan.k] if plan.greedy else None))
 
 
@@ -241,7 +246,7 @@ def read_plan(
     for start in range(0, len(waiting), _READ_AT_ONCE):
         part = waiting[start : start + _READ_AT_ONCE]
         asked = [_asked(plan, sampler, item, journal.samples_of(item.id)) for item in part]
-        rows = {item.id: record(item.id, own) for item, own in zip(part, reader.read(asked), strict=True)}
+        rows = {item.id: record(item.id, internals) for item, internals in zip(part, reader.read(asked), strict=True)}
         journal.put_internals(rows)
         count += len(part)
         progress(count)
@@ -256,14 +261,16 @@ def _asked(plan: Plan, sampler: HFSampler, item: PlannedSet, samples: PromptSamp
     texts = [sample.text for sample in samples.samples]
     greedy = samples.greedy
     return TokenisedResponses(
-        tuple(response(request_of(plan, item, place, texts), sample) for place, sample in enumerate(samples.samples)),
+        tuple(
+            response(request_of(plan, item, position, texts), sample) for position, sample in enumerate(samples.samples)
+        ),
         None if greedy is None else response(greedy_request(plan, item), greedy),
     )
 
 
 def failures(journal: Journal) -> list[tuple[str, int]]:
     """Return the reasons of failures with their counts, the most frequent first."""
-    return sorted(Counter(journal.errors().values()).items(), key=lambda each: (-each[1], each[0]))
+    return sorted(Counter(journal.errors().values()).items(), key=lambda item: (-item[1], item[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +289,12 @@ def parse_sweep(text: str) -> Sweep:
     >>> parse_sweep("top_k=1:100:5").values
     (1.0, 3.0, 10.0, 32.0, 100.0)
     """
-    found = re.fullmatch(r"(temperature|top_p|top_k)=([0-9.]+):([0-9.]+):([0-9]+)", text)
+    match = re.fullmatch(r"(temperature|top_p|top_k)=([0-9.]+):([0-9.]+):([0-9]+)", text)
     try:
-        if found is None:
+        if match is None:
             raise ValueError("it is not PARAMETER=LOWEST:HIGHEST:POINTS with temperature, top_p or top_k")
-        parameter: Any = found[1]
-        low, high, points = float(found[2]), float(found[3]), int(found[4])
+        parameter: Any = match[1]
+        low, high, points = float(match[2]), float(match[3]), int(match[4])
         if not (2 <= points <= MAX_POINTS and low < high < np.inf):
             raise ValueError(f"it needs 2 to {MAX_POINTS:,} points, and a lowest value below the highest")
         if parameter == "top_p" and not 0 < low <= high <= 1:

@@ -68,8 +68,8 @@ def settings_of(
     if not 0 <= temperature < math.inf:
         raise ConfigurationError(f"--temperature is {temperature:g}", "give a finite number of at least 0")
     usual = _USUAL.get(suite, SamplingSettings())
-    kept = usual.top_k if top_k is None else top_k or None
-    return SamplingSettings(temperature, kept, top_p, max_tokens or usual.max_tokens)
+    chosen_top_k = usual.top_k if top_k is None else top_k or None
+    return SamplingSettings(temperature, chosen_top_k, top_p, max_tokens or usual.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +175,10 @@ def manifest_of(
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         field = ".".join([error.title.lower(), *map(str, fault["loc"])]).removeprefix("manifest.")
-        said = fault["msg"].removeprefix("Value error, ")
+        reason = fault["msg"].removeprefix("Value error, ")
         option = _OPTION_OF.get(field) or f"--{fault['loc'][0]}".replace("_", "-")
         hint = "name another model" if field.startswith("system.") else f"give another value by {option}"
-        message = f"invalid value in the manifest: {field} = {str(fault['input'])[:60]!r}: {said}"
+        message = f"invalid value in the manifest: {field} = {str(fault['input'])[:60]!r}: {reason}"
         raise ConfigurationError(message, hint) from error
 
 
@@ -212,16 +212,16 @@ def write_output(
     folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: InternalsReader | None = None
 ) -> tuple[Submission, ResponseCounts]:
     """Write the submission, its token counts, and the internals if there are any."""
-    with atomic_folder(folder) as made:
-        write_submission(made, manifest, rows_of(plan.sets, journal))
-        report = validate(made, lambda name: suite)
+    with atomic_folder(folder) as temporary:
+        write_submission(temporary, manifest, rows_of(plan.sets, journal))
+        report = validate(temporary, lambda name: suite)
         if report.submission is None:
             raise Rejected(str(folder), report.findings)
-        _write_tokens(made / TOKENS_FILE, plan.sets, journal)
+        _write_tokens(temporary / TOKENS_FILE, plan.sets, journal)
         if reader is not None:
             how = reader.how_read(report.submission.id, plan.k, plan.prompting, "sampled")
             rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.sets)
-            write_internals(made / INTERNALS_FILE, how, rows)
+            write_internals(temporary / INTERNALS_FILE, how, rows)
     return replace(report.submission, folder=folder), report.counts
 
 
@@ -245,6 +245,6 @@ def _write_tokens(path: Path, items: Sequence[PlannedSet], journal: Journal) -> 
             known = [value for value in values if value is not None]
             row[name] = sum(known) / len(known) if len(known) == len(values) else None
         stated = [sample.probability for sample in samples]
-        row["probabilities"] = stated if any(each is not None for each in stated) else None
+        row["probabilities"] = stated if any(probability is not None for probability in stated) else None
         rows.append(row)
     pq.write_table(pa.Table.from_pylist(rows, schema=TOKENS), path, compression="zstd")

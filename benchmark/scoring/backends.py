@@ -83,9 +83,9 @@ class ScoringBackends:
         if ("reward" in sources or by_reward) and self.reward is None and profile.reward is not None:
             self.reward = profile.reward.load()
         if "causal_lm" in sources and self.reader is None and profile.causal_lm is not None:
-            kept, spec = None if self.cache is None else SurprisalCache(self.cache), profile.causal_lm
+            cache, spec = None if self.cache is None else SurprisalCache(self.cache), profile.causal_lm
             lm = spec.load() if isinstance(spec, ServedLMSpec) else load_causal_lm(spec)
-            self.reader = SurprisalReader(lm, profile.layout, profile.orders, kept)
+            self.reader = SurprisalReader(lm, profile.layout, profile.orders, cache)
 
     def _load_equivalence(self, partition: PartitionSpec) -> EquivalenceBackend | SetJudge:
         """Load the equivalence backend; if it uses the profile's embedder, each text is embedded only once."""
@@ -96,16 +96,16 @@ class ScoringBackends:
 
     def runs(self) -> list[ModelRun]:
         """Return how the loaded models run: libraries, precision, device."""
-        profile, found = self.profile, []
+        profile, runs = self.profile, []
         if self.reader is not None and isinstance(run := getattr(self.reader.model, "run", None), ModelRun):
-            found.append(run)
+            runs.append(run)
         small: list[Any] = [self.embedder, *self.pair_scorers.values()]
         if profile.partition is not None and not isinstance(profile.partition.backend, Rouge1 | LLMJudgeSpec):
             small.append(self.equivalence)
-        found += [ModelRun(each.signature, profile.device) for each in small if each is not None]
+        runs += [ModelRun(model.signature, profile.device) for model in small if model is not None]
         if self.reward is not None and isinstance(profile.reward, HFRewardSpec):
-            found.append(ModelRun(profile.reward.signature, profile.reward.device, profile.reward.dtype))
-        return found
+            runs.append(ModelRun(profile.reward.signature, profile.reward.device, profile.reward.dtype))
+        return runs
 
     def read(
         self,
@@ -117,12 +117,14 @@ class ScoringBackends:
         self.load(metrics)
         if self.reader is None or not metrics_from("causal_lm", metrics):
             return None
-        made: list[SetSurprisals | Missing] = []
+        surprisals: list[SetSurprisals | Missing] = []
         for start in range(0, len(sets), _READ_AT_ONCE):
             part = sets[start : start + _READ_AT_ONCE]
-            made += self.reader.read([ResponseSet(each.prompt, scorable_responses(each.responses)) for each in part])
-            progress(len(made))
-        return made
+            surprisals += self.reader.read(
+                [ResponseSet(responses.prompt, scorable_responses(responses.responses)) for responses in part]
+            )
+            progress(len(surprisals))
+        return surprisals
 
     def announce(self, parts: Iterable[Sequence[ResponseSet]], metrics: Sequence[Metric]) -> None:
         """Print to stderr how many requests a judge will get for all parts together; nothing without a judge."""
@@ -131,7 +133,9 @@ class ScoringBackends:
             return
         judge = self.equivalence or (partition.load() if isinstance(partition.backend, LLMJudgeSpec) else None)
         if isinstance(judge, LLMJudge):
-            groups = ([ResponsesToGroup.of(each.prompt, each.responses) for each in sets] for sets in parts)
+            groups = (
+                [ResponsesToGroup.of(responses.prompt, responses.responses) for responses in sets] for sets in parts
+            )
             err().print(judge_note(groups, judge), markup=False, soft_wrap=True)
 
     def part(
@@ -146,7 +150,8 @@ class ScoringBackends:
             return None
         reasons = finish_reasons or [None] * len(sets)
         to_group = [
-            ResponsesToGroup.of(each.prompt, each.responses, own) for each, own in zip(sets, reasons, strict=True)
+            ResponsesToGroup.of(responses.prompt, responses.responses, ended)
+            for responses, ended in zip(sets, reasons, strict=True)
         ]
         labels = partition_sets(to_group, self.equivalence, self.profile.partition)
         rated = metrics_from("reward", metrics) or (metrics_from("validity", metrics) and self.profile.reward)
@@ -172,14 +177,14 @@ class ScoringBackends:
             if isinstance(model, Remembering):
                 model.forget()
         return Materials(
-            [each.responses for each in sets],
+            [responses.responses for responses in sets],
             self.embedder,
             self.pair_scorers,
             partitions=self.part(sets, metrics, finish_reasons),
             surprisals=self.read(sets, metrics) if surprisals is None else surprisals,
             internals=internals,
             reported=reported,
-            prompts=[each.prompt for each in sets],
+            prompts=[responses.prompt for responses in sets],
             validity=self.validity if metrics_from("validity", metrics) else None,
             pair_reader=self._pair_reader(),
             tagger=self.tagger,

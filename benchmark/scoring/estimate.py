@@ -195,14 +195,14 @@ def resample_weights(
 
 def weighted_means(values: Floats, weights: Floats) -> Floats:
     """Return the weighted mean of each column without missing values, [resamples, columns]; NaN if it has none."""
-    there = np.isfinite(values)
-    if there.all():
+    finite = np.isfinite(values)
+    if finite.all():
         counts = weights.sum(axis=1, keepdims=True)
     else:
-        values, counts = np.where(there, values, 0.0), weights @ there.astype(np.float64)
+        values, counts = np.where(finite, values, 0.0), weights @ finite.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        found: Floats = (weights @ values) / counts
-    return found
+        means: Floats = (weights @ values) / counts
+    return means
 
 
 def weights_with_original(
@@ -252,8 +252,8 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     """
     from scipy import stats
 
-    there = np.isfinite(a) & np.isfinite(b)
-    first, second = a[there], b[there]
+    finite = np.isfinite(a) & np.isfinite(b)
+    first, second = a[finite], b[finite]
     n = len(first)
     if n < FEWEST_PAIRS:
         return SignedRank(n, None, None, None, f"fewer than {FEWEST_PAIRS} pairs")
@@ -265,10 +265,10 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     with warnings.catch_warnings():
         # Some versions warn that the normal approximation is poor for few pairs; the reader sees n next to p.
         warnings.simplefilter("ignore", UserWarning)
-        found = stats.wilcoxon(steps, zero_method="wilcox", alternative=alternative)
+        test = stats.wilcoxon(steps, zero_method="wilcox", alternative=alternative)
     ranks = stats.rankdata(np.abs(steps[steps != 0]))
     balance = float(ranks @ np.sign(steps[steps != 0]) / ranks.sum())
-    return SignedRank(n, float(found.statistic), float(found.pvalue), balance)
+    return SignedRank(n, float(test.statistic), float(test.pvalue), balance)
 
 
 def mean_agrees(
@@ -310,28 +310,28 @@ def rounding_of(values: Floats) -> Floats:
 
 def bonferroni(p: ArrayLike) -> Floats:
     """Adjust p-values by Bonferroni, at most 1. NaNs are not counted as tests and stay NaN."""
-    given = np.asarray(p, np.float64)
-    adjusted: Floats = np.minimum(given * np.isfinite(given).sum(), 1.0)
+    values = np.asarray(p, np.float64)
+    adjusted: Floats = np.minimum(values * np.isfinite(values).sum(), 1.0)
     return adjusted
 
 
 def holm(p: ArrayLike, tests: int | None = None) -> Floats:
     """Adjust p-values by Holm's step-down method (Holm 1979), at most 1. NaNs are not counted as tests and stay NaN."""
-    given = np.asarray(p, np.float64)
-    adjusted = np.full(given.shape, np.nan)
-    there = np.flatnonzero(np.isfinite(given))
-    ascending = there[np.argsort(given[there], kind="stable")]
+    values = np.asarray(p, np.float64)
+    adjusted = np.full(values.shape, np.nan)
+    finite = np.flatnonzero(np.isfinite(values))
+    ascending = finite[np.argsort(values[finite], kind="stable")]
     left = (len(ascending) if tests is None else tests) - np.arange(len(ascending))
-    adjusted[ascending] = np.minimum(np.maximum.accumulate(given[ascending] * left), 1.0)
+    adjusted[ascending] = np.minimum(np.maximum.accumulate(values[ascending] * left), 1.0)
     return adjusted
 
 
 def cohens_dz(differences: Floats) -> float:
     """Divide the mean of paired differences by their standard deviation (ddof 1); NaN if under two or all equal."""
-    there = differences[np.isfinite(differences)]
-    if len(there) < 2 or np.all(there == there[0]):
+    finite = differences[np.isfinite(differences)]
+    if len(finite) < 2 or np.all(finite == finite[0]):
         return float("nan")
-    return float(np.mean(there) / np.std(there, ddof=1))
+    return float(np.mean(finite) / np.std(finite, ddof=1))
 
 
 @dataclass(frozen=True, slots=True)

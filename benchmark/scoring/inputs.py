@@ -57,7 +57,7 @@ class Materials:
     @cached_property
     def vectors(self) -> Mapping[str, Any]:
         """The embeddings of all scorable responses by their texts, from one call; empty without an embedder."""
-        texts = [text for each in self.scorable for text in each]
+        texts = [text for responses in self.scorable for text in responses]
         if self.embedder is None or not texts:
             return {}
         return dict(zip(texts, self.embedder.embed(texts), strict=True))
@@ -112,7 +112,7 @@ def _embeddings(materials: Materials) -> list[Any] | None:
     if materials.embedder is None:
         return None
     vectors = materials.vectors
-    return [np.array([vectors[text] for text in each]) if each else None for each in materials.scorable]
+    return [np.array([vectors[text] for text in responses]) if responses else None for responses in materials.scorable]
 
 
 def _similarities(name: Reads) -> Make:
@@ -151,15 +151,15 @@ def _beside_prompt(materials: Materials) -> list[Any] | None:
     prompts = [""] * len(materials.sets) if materials.prompts is None else materials.prompts
     sets = [_pairs(prompt, texts) for prompt, texts in zip(prompts, materials.scorable, strict=True)]
     every = [pair for pairs in sets if not isinstance(pairs, Missing) for pair in pairs]
-    found = np.ones((len(every), len(COLUMNS)))
+    features = np.ones((len(every), len(COLUMNS)))
     if every:
-        found[:, 1:] = reader.features(every)[0][:, _COSINES]  # first: what is read here is not embedded again
-        found[[pair.a == pair.b for pair in every], 1:] = 1.0
+        features[:, 1:] = reader.features(every)[0][:, _COSINES]  # first: what is read here is not embedded again
+        features[[pair.a == pair.b for pair in every], 1:] = 1.0
         vectors, known = materials.vectors, sorted({pair.prompt for pair in every})
         directions = dict(zip(known, embedder.embed(known), strict=True))
-        found[:, 0] = [np.sum((vectors[p.a] + vectors[p.b]) * directions[p.prompt]) / 2 for p in every]
+        features[:, 0] = [np.sum((vectors[p.a] + vectors[p.b]) * directions[p.prompt]) / 2 for p in every]
     ends = np.cumsum([0 if isinstance(pairs, Missing) else len(pairs) for pairs in sets])
-    parts = np.split(found, ends[:-1]) if sets else []
+    parts = np.split(features, ends[:-1]) if sets else []
     return [pairs if isinstance(pairs, Missing) else part for pairs, part in zip(sets, parts, strict=True)]
 
 
@@ -174,7 +174,7 @@ def _pairs(prompt: str, texts: Sequence[str]) -> list[ResponsePair] | Missing:
 def _surprisals(materials: Materials) -> list[Any] | None:
     if materials.surprisals is None:
         return None
-    return [each if isinstance(each, Missing) else each.surprisals for each in materials.surprisals]
+    return [reading if isinstance(reading, Missing) else reading.surprisals for reading in materials.surprisals]
 
 
 def _partitions(materials: Materials) -> Sequence[Partition | Missing] | None:
@@ -184,22 +184,22 @@ def _partitions(materials: Materials) -> Sequence[Partition | Missing] | None:
 def _judged_partitions(materials: Materials) -> list[JudgedPartition | Missing] | None:
     if materials.partitions is None or materials.reasons is None:
         return None
-    made: list[JudgedPartition | Missing] = []
+    judged: list[JudgedPartition | Missing] = []
     for texts, partition, reasons in zip(materials.sets, materials.partitions, materials.reasons, strict=True):
         if isinstance(partition, Missing):
-            made.append(partition)
+            judged.append(partition)
             continue
         scored = [i for i, text in enumerate(texts) if is_scorable(text)]
         labels = tuple(partition.labels[i] for i in scored)
-        made.append(JudgedPartition(Partition(labels), tuple(reasons[i] for i in scored), len(texts) - len(scored)))
-    return made
+        judged.append(JudgedPartition(Partition(labels), tuple(reasons[i] for i in scored), len(texts) - len(scored)))
+    return judged
 
 
 def _internals(materials: Materials) -> list[Internals] | None:
     if materials.internals is None:
         return None
     scored = [[i for i, text in enumerate(texts) if is_scorable(text)] for texts in materials.sets]
-    return [each.take(positions) for positions, each in zip(scored, materials.internals, strict=True)]
+    return [internals.take(positions) for positions, internals in zip(scored, materials.internals, strict=True)]
 
 
 def _classed_internals(materials: Materials) -> list[ClassedInternals | Missing] | None:
@@ -207,8 +207,8 @@ def _classed_internals(materials: Materials) -> list[ClassedInternals | Missing]
         return None
     partitions = materials.partitions or [Missing("no classes")] * len(materials.sets)
     return [
-        partition if isinstance(partition, Missing) else ClassedInternals(partition, each)
-        for partition, each in zip(partitions, materials.internals, strict=True)
+        partition if isinstance(partition, Missing) else ClassedInternals(partition, internals)
+        for partition, internals in zip(partitions, materials.internals, strict=True)
     ]
 
 
@@ -264,11 +264,11 @@ class ScoringFault(DivBenchError):
 def make_inputs(materials: Materials, metrics: Sequence[Metric]) -> dict[str, Sequence[Any]]:
     """Return the inputs that the metrics read, by name; each is made once."""
     inputs: dict[str, Sequence[Any]] = {}
-    for each in dict.fromkeys(map(input_of, metrics)):
-        made = each.make(materials)
-        if made is None:
-            raise ScoringFault(f"metrics read {each.name}, and there is nothing to make it", "choose another profile")
-        inputs[each.name] = made
+    for source in dict.fromkeys(map(input_of, metrics)):
+        values = source.make(materials)
+        if values is None:
+            raise ScoringFault(f"metrics read {source.name}, and there is nothing to make it", "choose another profile")
+        inputs[source.name] = values
     return inputs
 
 
@@ -276,27 +276,27 @@ def score_sets(
     materials: Materials,
     metrics: Sequence[Metric],
     names: Sequence[str] | None = None,
-    made: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    ready: Mapping[str, Sequence[Any]] = MappingProxyType({}),
 ) -> list[dict[str, Value]]:
     """Return the value of each metric for each response set.
 
     Blank responses and placeholders such as `[Blocked]` are left out before anything is counted, so that they are never
     scored as novel.
     """
-    inputs = {**made, **make_inputs(materials, [metric for metric in metrics if metric.reads not in made])}
+    inputs = {**ready, **make_inputs(materials, [metric for metric in metrics if metric.reads not in ready])}
     where = [f"set {i}" for i in range(len(materials.sets))] if names is None else names
-    found: list[dict[str, Value]] = [{} for _ in materials.sets]
+    scores: list[dict[str, Value]] = [{} for _ in materials.sets]
     sizes = [len(responses) for responses in materials.sets]
     for metric in metrics:
-        given_sets = zip(found, inputs[metric.reads], materials.scorable, sizes, where, strict=True)
-        for values, given, responses, k, name in given_sets:
-            if isinstance(given, Missing):
-                values[metric.id] = given
+        rows = zip(scores, inputs[metric.reads], materials.scorable, sizes, where, strict=True)
+        for values, metric_input, responses, k, name in rows:
+            if isinstance(metric_input, Missing):
+                values[metric.id] = metric_input
             elif len(responses) < metric.needs:
                 values[metric.id] = Missing(f"fewer than {metric.needs} responses" if responses else "no response")
             else:
                 try:
-                    value = float(metric.fn(given))
+                    value = float(metric.fn(metric_input))
                     _check_bounds(metric, value, k, name)
                     values[metric.id] = value
                 except Unscorable as error:
@@ -305,7 +305,7 @@ def score_sets(
                     raise
                 except Exception as error:
                     raise ScoringFault(f"{metric.id} failed on {name}: {type(error).__name__}: {error}") from error
-    return found
+    return scores
 
 
 def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None) -> dict[str, Value]:

@@ -85,14 +85,14 @@ class HowRead(Part):
     def signature(self) -> str:
         """Return the part of a metric's signature that describes the model, without what belongs to the submission."""
         layers = "+".join(map(str, self.average_layers))
-        made = f"{self.model},layers:{self.original_layer}/{layers},tokens:{self.tokens}"
-        return made if self.changed is None else f"{made},{self.changed}"
+        text = f"{self.model},layers:{self.original_layer}/{layers},tokens:{self.tokens}"
+        return text if self.changed is None else f"{text},{self.changed}"
 
 
 def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internals]]) -> None:
     """Write the file atomically, streaming the rows."""
-    said = how.model_dump_json(exclude={"changed"} if how.changed is None else None)
-    schema = SCHEMA.with_metadata({_KEY: said.encode()})
+    metadata = how.model_dump_json(exclude={"changed"} if how.changed is None else None)
+    schema = SCHEMA.with_metadata({_KEY: metadata.encode()})
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         group: list[dict[str, Any]] = []
         for prompt_id, internals in rows:
@@ -105,15 +105,18 @@ def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internal
 
 def record(prompt_id: str, internals: Internals) -> dict[str, Any]:
     """Return a row of the file."""
-    own, greedy = internals.responses, internals.greedy
-    made: dict[str, Any] = {"prompt_id": prompt_id, "tokens": [None if each is None else each.tokens for each in own]}
-    made["greedy_tokens"] = None if greedy is None else greedy.tokens
+    responses, greedy = internals.responses, internals.greedy
+    row: dict[str, Any] = {
+        "prompt_id": prompt_id,
+        "tokens": [None if response is None else response.tokens for response in responses],
+    }
+    row["greedy_tokens"] = None if greedy is None else greedy.tokens
     for name in _SUMS:
-        made[name] = [None if each is None else getattr(each, name) for each in own]
-        made[f"greedy_{name}"] = None if greedy is None else getattr(greedy, name)
+        row[name] = [None if response is None else getattr(response, name) for response in responses]
+        row[f"greedy_{name}"] = None if greedy is None else getattr(greedy, name)
     for name, states in (("last", internals.last), ("mean", internals.mean)):
-        made[name] = None if states is None else _packed(states.matrices)
-    return made
+        row[name] = None if states is None else _packed(states.matrices)
+    return row
 
 
 def internals_of(row: dict[str, Any], how: HowRead) -> Internals:
@@ -144,7 +147,7 @@ def _scores(tokens: int | None, log_likelihood: float | None, *more: float | Non
 
 def _packed(matrices: Floats) -> list[float | None]:
     lower = _lower(matrices.shape[1])
-    return [value if np.isfinite(value) else None for each in matrices for value in each[lower].tolist()]
+    return [value if np.isfinite(value) else None for matrix in matrices for value in matrix[lower].tolist()]
 
 
 @cache
@@ -156,13 +159,13 @@ def _lower(k: int) -> tuple[Any, Any]:
 def _unpacked(values: list[float | None] | None, layers: Sequence[int], how: HowRead) -> Floats | None:
     if values is None or not layers:
         return None
-    given = np.array([np.nan if value is None else value for value in values], np.float64)
+    numbers = np.array([np.nan if value is None else value for value in values], np.float64)
     lower = _lower(how.k)
-    made = np.empty((len(layers), how.k, how.k))
-    for matrix, own in zip(made, given.reshape(len(layers), len(lower[0])), strict=True):
-        matrix[lower] = own
-        matrix.T[lower] = own
-    return made
+    matrices = np.empty((len(layers), how.k, how.k))
+    for matrix, triangle in zip(matrices, numbers.reshape(len(layers), len(lower[0])), strict=True):
+        matrix[lower] = triangle
+        matrix.T[lower] = triangle
+    return matrices
 
 
 @dataclass(slots=False)
@@ -182,11 +185,11 @@ class InternalsFile:
     @cached_property
     def _groups(self) -> dict[str, int]:
         """Batch of each prompt id."""
-        made: dict[str, int] = {}
+        groups: dict[str, int] = {}
         for group, batch in enumerate(self._batches):
             for prompt_id in batch["prompt_id"].to_pylist():
-                made[str(prompt_id)] = group
-        return made
+                groups[str(prompt_id)] = group
+        return groups
 
     def of(self, prompt_ids: Sequence[str]) -> list[Internals]:
         """Return the internals of prompts."""
@@ -231,9 +234,9 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
     return InternalsFile(path, how, batches)
 
 
-def find_internals(submission: Submission, given: Path | None = None) -> InternalsFile | None:
+def find_internals(submission: Submission, file: Path | None = None) -> InternalsFile | None:
     """Open the given file of internals, or the one beside a submission's files; None if there is neither."""
-    if given is not None and not given.is_file():
-        raise ConfigurationError(f"there is no file {given}", _HINT)
-    path = given or submission.folder / INTERNALS_FILE
+    if file is not None and not file.is_file():
+        raise ConfigurationError(f"there is no file {file}", _HINT)
+    path = file or submission.folder / INTERNALS_FILE
     return open_internals(path, submission.id) if path.exists() else None

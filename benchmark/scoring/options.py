@@ -107,7 +107,7 @@ def parse_settings(texts: "Collection[str] | None", types: "Mapping[str, Any]") 
         key, _, value = text.partition("=")
         name = key.replace("-", "_")
         if name not in types:
-            known = [each.replace("_", "-") for each in types]
+            known = [setting.replace("_", "-") for setting in types]
             raise ConfigurationError(f"there is no setting {key!r}", did_you_mean(key, known))
         if not value:
             raise ConfigurationError(f"--set {text} has no value", f"write --set {key}=VALUE")

@@ -170,9 +170,9 @@ def _square(x: float | None) -> float | None:
 
 def _mean(values: Iterable[float | None]) -> float | None:
     """Return the mean; None if any value is missing."""
-    there = list(values)
-    known = [x for x in there if x is not None]
-    return sum(known) / len(known) if known and len(known) == len(there) else None
+    numbers = list(values)
+    known = [x for x in numbers if x is not None]
+    return sum(known) / len(known) if known and len(known) == len(numbers) else None
 
 
 def _errors(variances: list[float | None]) -> tuple[float | None, float | None]:
@@ -186,19 +186,19 @@ def write_text_free(folder: Path, out: Path) -> Result:
 
     The id is unchanged, because it is the same result.
     """
-    found = require_result(folder)
+    original = require_result(folder)
     table = without_texts(pq.read_table(folder / PER_PROMPT_FILE))
-    with atomic_folder(out, replace=True) as made:
+    with atomic_folder(out, replace=True) as temporary:
         pq.write_table(
             table,
-            made / PER_PROMPT_FILE,
+            temporary / PER_PROMPT_FILE,
             compression="zstd",
             compression_level=19,
             use_dictionary=False,  # statistics would be a fifth of the file, and do not help readers of a hundred rows
             write_statistics=False,
         )
-        result = found.model_copy(update={"per_prompt_sha256": sha256_of(made / PER_PROMPT_FILE)})
-        (made / RESULT_FILE).write_bytes(canonical_json(result.model_dump(mode="json")) + b"\n")
+        result = original.model_copy(update={"per_prompt_sha256": sha256_of(temporary / PER_PROMPT_FILE)})
+        (temporary / RESULT_FILE).write_bytes(canonical_json(result.model_dump(mode="json")) + b"\n")
     return result
 
 
@@ -210,5 +210,5 @@ def without_texts(table: pa.Table) -> pa.Table:
         for texts in lists
     ]
     at = table.schema.get_field_index(TEXTS[0])
-    kept = table.drop_columns(list(TEXTS))
-    return kept.add_column(at, FACTS_FIELD, pa.array(facts, FACTS_FIELD.type))
+    rest = table.drop_columns(list(TEXTS))
+    return rest.add_column(at, FACTS_FIELD, pa.array(facts, FACTS_FIELD.type))

@@ -58,8 +58,8 @@ def package_version() -> str:
     return ".".join(version("divbench").split(".")[:2])
 
 
-def _pairs(given: Any) -> Any:
-    return tuple(given.items()) if isinstance(given, dict) else given
+def _pairs(value: Any) -> Any:
+    return tuple(value.items()) if isinstance(value, dict) else value
 
 
 def signature_parts(
@@ -216,13 +216,13 @@ def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
     scores = []
     for score in document["scores"]:
         text = score["signature"]
-        found = _SIGNATURE_1.fullmatch(text) if len(text) <= _LONGEST_SIGNATURE_1 else None
-        if found is None:
+        match = _SIGNATURE_1.fullmatch(text) if len(text) <= _LONGEST_SIGNATURE_1 else None
+        if match is None:
             raise ValueError(f"{text[:200]!r} is not a signature")
-        parameters = [part.partition(":") for part in re.split(r"\|(?=[\w-]+:)", found["parameters"])[1:]]
-        signature = found.groupdict() | {
+        parameters = [part.partition(":") for part in re.split(r"\|(?=[\w-]+:)", match["parameters"])[1:]]
+        signature = match.groupdict() | {
             "parameters": [(key, value) for key, _, value in parameters],
-            "models": found["models"].split("|model:")[1:],
+            "models": match["models"].split("|model:")[1:],
         }
         scores.append({**score, "signature": signature})
     return {**document, "schema_version": 2, "scores": scores}
@@ -244,8 +244,8 @@ class ResultKey:
 
     def as_json(self) -> dict[str, Any]:
         """Return the key as JSON, to be hashed."""
-        made = {each.name: getattr(self, each.name) for each in fields(self)}
-        return made | {"signatures": list(map(str, self.signatures))}
+        key = {field.name: getattr(self, field.name) for field in fields(self)}
+        return key | {"signatures": list(map(str, self.signatures))}
 
 
 def require_result(folder: Path) -> Result:

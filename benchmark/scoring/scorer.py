@@ -118,13 +118,15 @@ def score_submission(
                 pq.write_table(table, temporary, compression="zstd")
             finished += len(shard.rows)
             progress(finished)
-        with atomic_folder(folder) as made:
-            runs = _merge(files, made / PER_PROMPT_FILE)
-            scores = aggregates(made / PER_PROMPT_FILE, chosen, key)
-            result = _result(name, submission, suite, profile, key, chosen, scores, counts, made / PER_PROMPT_FILE)
+        with atomic_folder(folder) as temporary_folder:
+            runs = _merge(files, temporary_folder / PER_PROMPT_FILE)
+            scores = aggregates(temporary_folder / PER_PROMPT_FILE, chosen, key)
+            result = _result(
+                name, submission, suite, profile, key, chosen, scores, counts, temporary_folder / PER_PROMPT_FILE
+            )
             result = result.model_copy(update={"provenance": runs})
             text = readable_json(result.model_dump(mode="json"))
-            (made / RESULT_FILE).write_text(text, encoding="utf-8", newline="\n")
+            (temporary_folder / RESULT_FILE).write_text(text, encoding="utf-8", newline="\n")
         for left in out.glob(f".{name}.*"):  # the shards, and temporary files of a killed run
             rmtree(left)
     return Scored(folder, result, recognised=False, resumed=resumed)
@@ -234,8 +236,8 @@ def _result(
 def _invalid(path: Path) -> dict[str, int]:
     """Count the invalid responses by reason."""
     rows = pq.read_table(path, columns=[INVALID])[INVALID].to_pylist()
-    found = Counter(reason for row in rows for reason in row or () if reason is not None)
-    return dict(sorted(found.items()))
+    counts = Counter(reason for row in rows for reason in row or () if reason is not None)
+    return dict(sorted(counts.items()))
 
 
 def aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:
@@ -267,10 +269,10 @@ def aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Ag
 
 def library_versions(profile: Profile) -> dict[str, str]:
     """Return the versions of libraries that the last digits of a profile's numbers may depend on."""
-    found = {"zlib": ZLIB_RUNTIME_VERSION}
+    versions = {"zlib": ZLIB_RUNTIME_VERSION}
     for name in _LIBRARIES + (_MODEL_LIBRARIES if profile.has_models else ()):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return dict(sorted(found.items()))
+    return dict(sorted(versions.items()))

@@ -73,24 +73,24 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
         yield Shard(
             name=content_id(ids),
             rows=taken,
-            prompts=tuple(suite.by_id[each] for each in ids),
-            reported=tuple(reported[each].first(k) if each in reported else None for each in ids),
-            internals=None if internals is None else tuple(each.take(range(k)) for each in internals.of(ids)),
+            prompts=tuple(suite.by_id[item] for item in ids),
+            reported=tuple(reported[item].first(k) if item in reported else None for item in ids),
+            internals=None if internals is None else tuple(item.take(range(k)) for item in internals.of(ids)),
         )
 
 
 def _parts(rows: Iterable[Row]) -> Iterator[tuple[Row, ...]]:
     """Divide rows into those of each shard: of `SHARD_PROMPTS` prompts, or fewer with `SHARD_CHARACTERS`."""
-    own: list[Row] = []
+    part: list[Row] = []
     size = 0
     for row in rows:
-        own.append(row)
+        part.append(row)
         size += sum(map(len, row.responses))
-        if len(own) == SHARD_PROMPTS or size >= SHARD_CHARACTERS:
-            yield tuple(own)
-            own, size = [], 0
-    if own:
-        yield tuple(own)
+        if len(part) == SHARD_PROMPTS or size >= SHARD_CHARACTERS:
+            yield tuple(part)
+            part, size = [], 0
+    if part:
+        yield tuple(part)
 
 
 def score_shards(
@@ -136,7 +136,7 @@ def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) ->
         reported=shard.reported,
     )
     inputs = make_inputs(materials, [metric for metric in metrics if input_of(metric).sources])
-    runs = [replace(each, prompts=len(shard.rows)) for each in backends.runs()]
+    runs = [replace(run, prompts=len(shard.rows)) for run in backends.runs()]
     return _ReadShard(shard, materials, inputs, runs)
 
 
@@ -147,12 +147,12 @@ def sets_of(shard: Shard) -> list[ResponseSet]:
 
 def runs_of(shards: Iterable[pa.Schema]) -> list[ModelRun]:
     """Read how the models ran, on any machine, from the schemas of finished shards; equal runs are merged."""
-    found: Counter[ModelRun] = Counter()
+    prompts_of: Counter[ModelRun] = Counter()
     for schema in shards:
-        for each in json.loads((schema.metadata or {}).get(_RUNS, b"[]")):
-            run = ModelRun(**each | {"fallbacks": tuple(each["fallbacks"])})
-            found[replace(run, prompts=0)] += run.prompts
-    return [replace(run, prompts=prompts) for run, prompts in sorted(found.items(), key=lambda item: str(item[0]))]
+        for document in json.loads((schema.metadata or {}).get(_RUNS, b"[]")):
+            run = ModelRun(**document | {"fallbacks": tuple(document["fallbacks"])})
+            prompts_of[replace(run, prompts=0)] += run.prompts
+    return [replace(run, prompts=prompts) for run, prompts in sorted(prompts_of.items(), key=lambda item: str(item[0]))]
 
 
 def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
@@ -161,7 +161,7 @@ def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
     values = score_sets(materials, metrics, [row.prompt_id for row in shard.rows], read.inputs)
     schema = per_prompt_schema(metrics)
     records = []
-    for i, (row, found) in enumerate(zip(shard.rows, values, strict=True)):
+    for i, (row, scores) in enumerate(zip(shard.rows, values, strict=True)):
         record: dict[str, object] = {
             "prompt_id": row.prompt_id,
             "category": shard.prompts[i].category,
@@ -169,7 +169,7 @@ def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
             "responses": list(row.responses),
             "finish_reasons": None if row.finish_reasons is None else list(row.finish_reasons),
             "answers": sum(map(is_scorable, row.responses)),
-            "missing": [{"metric": m, "reason": v.reason} for m, v in found.items() if isinstance(v, Missing)],
+            "missing": [{"metric": m, "reason": v.reason} for m, v in scores.items() if isinstance(v, Missing)],
         }
         if materials.partitions is not None:
             record[CLASSES] = class_record(materials.partitions[i])
@@ -179,6 +179,6 @@ def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
             record[SURPRISALS] = surprisal_record(materials.surprisals[i])
         if REPORTED_CLASSES in schema.names:
             record[REPORTED_CLASSES] = reported_record(shard.reported[i])
-        records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
-    told = {_RUNS: json.dumps([asdict(each) for each in read.runs])}
-    return pa.Table.from_pylist(records, schema=schema).replace_schema_metadata(told)
+        records.append(record | {m: None if isinstance(v, Missing) else v for m, v in scores.items()})
+    metadata = {_RUNS: json.dumps([asdict(run) for run in read.runs])}
+    return pa.Table.from_pylist(records, schema=schema).replace_schema_metadata(metadata)

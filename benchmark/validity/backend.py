@@ -72,23 +72,23 @@ class ValidityJudge:
         """Judge every response of every set."""
         if self.discriminator is None:
             judged: Sequence[Sequence[str | None]] = [
-                _rated_lowest(own, len(texts)) for own, texts in zip(partitions, sets, strict=True)
+                _rated_lowest(partition, len(texts)) for partition, texts in zip(partitions, sets, strict=True)
             ]
         else:
-            found = evidence(prompts, sets, self.discriminator, self.embedder, {**self._compared(), **known})
+            features = evidence(prompts, sets, self.discriminator, self.embedder, {**self._compared(), **known})
             judged = [
                 [
                     SCRIPT if prompt is not None and is_in_another_script(prompt, text) else reason
-                    for text, reason in zip(texts, judge(each, self.discriminator), strict=True)
+                    for text, reason in zip(texts, judge(evidence_of_set, self.discriminator), strict=True)
                 ]
-                for prompt, texts, each in zip(prompts, sets, found, strict=True)
+                for prompt, texts, evidence_of_set in zip(prompts, sets, features, strict=True)
             ]
         return [
             tuple(
                 BLANK if not is_scorable(text) else REFUSAL if is_refusal(text) else reason
-                for text, reason in zip(texts, own, strict=True)
+                for text, reason in zip(texts, judgement, strict=True)
             )
-            for texts, own in zip(sets, judged, strict=True)
+            for texts, judgement in zip(sets, judged, strict=True)
         ]
 
     def _compared(self) -> Mapping[str, Floats]:

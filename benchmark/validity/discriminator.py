@@ -100,60 +100,65 @@ class Logistic:
 def evidence(
     prompts: Sequence[str | None],
     sets: Sequence[Sequence[str]],
-    given: Discriminator,
+    models: Discriminator,
     embedder: Embedder | None,
     known: Mapping[str, Floats] = MappingProxyType({}),
 ) -> list[list[Features]]:
     """Compute the features of every response by set, response and reason; None if they are uninformative."""
     vectors: dict[str, Floats] = {}
     if embedder is not None:
-        texts = {text for own in sets for text in own if is_scorable(text)}
+        texts = {text for responses in sets for text in responses if is_scorable(text)}
         texts = (
-            texts.union((each for each in prompts if each is not None), refusal_texts(), other_prompts()) - known.keys()
+            texts.union(
+                (known_prompt for known_prompt in prompts if known_prompt is not None), refusal_texts(), other_prompts()
+            )
+            - known.keys()
         )
         ordered = sorted(texts)
         vectors = {**known, **(dict(zip(ordered, embedder.embed(ordered), strict=True)) if ordered else {})}
         refusals, others = (np.array([vectors[text] for text in bank]) for bank in (refusal_texts(), other_prompts()))
-    made = []
-    for prompt, own in zip(prompts, sets, strict=True):
-        found: dict[str, Features] = {}
-        for text in set(own):
-            found[text] = text_evidence(prompt or "", text, given.order, given.bits) if is_scorable(text) else {}
-            if embedder is not None and prompt is not None and found[text]:
-                found[text] |= vector_evidence(prompt, text, vectors[text], vectors[prompt], refusals, others)
-        made.append([found[text] for text in own])
-    return made
+    features_of_sets = []
+    for prompt, responses in zip(prompts, sets, strict=True):
+        features: dict[str, Features] = {}
+        for text in set(responses):
+            features[text] = text_evidence(prompt or "", text, models.order, models.bits) if is_scorable(text) else {}
+            if embedder is not None and prompt is not None and features[text]:
+                features[text] |= vector_evidence(prompt, text, vectors[text], vectors[prompt], refusals, others)
+        features_of_sets.append([features[text] for text in responses])
+    return features_of_sets
 
 
-def judge(found: Sequence[Features], given: Discriminator) -> tuple[Reason | None, ...]:
+def judge(features: Sequence[Features], models: Discriminator) -> tuple[Reason | None, ...]:
     """Judge one response set: return for each response why it is not an answer, None if it is one."""
-    return tuple(reason if answer < given.thresholds[reason] else None for reason, answer in suspicions(found, given))
+    return tuple(
+        reason if answer < models.thresholds[reason] else None for reason, answer in suspicions(features, models)
+    )
 
 
-def suspicions(found: Sequence[Features], given: Discriminator) -> list[tuple[Reason, float]]:
+def suspicions(responses: Sequence[Features], models: Discriminator) -> list[tuple[Reason, float]]:
     """Return for each response of a set the most likely reason against it, and the probability that it is an answer."""
-    if not found:
+    if not responses:
         return []
-    ratios = np.zeros((len(found), 1 + len(REASONS)))
-    for i, features in enumerate(found):
+    ratios = np.zeros((len(responses), 1 + len(REASONS)))
+    for i, features in enumerate(responses):
         for j, reason in enumerate(REASONS, start=1):
-            ratios[i, j] = _log_odds(reason, features, given) * given.temper[reason]
+            ratios[i, j] = _log_odds(reason, features, models) * models.temper[reason]
     different, which = np.unique(ratios, axis=0, return_inverse=True)  # a repeated text is no new evidence
-    probabilities = mixture(different, given.prior)[which]
+    probabilities = mixture(different, models.prior)[which]
     worst = np.argmax(probabilities[:, 1:], axis=1).tolist()
     return [(REASONS[j], answer) for j, answer in zip(worst, probabilities[:, 0].tolist(), strict=True)]
 
 
-def _log_odds(reason: Reason, features: Features, given: Discriminator) -> float:
+def _log_odds(reason: Reason, features: Features, models: Discriminator) -> float:
     """Return the log-odds of a reason; a text in symbols that is about the prompt is hardly unreadable."""
     values, about = features.get(reason), features.get("not about the prompt")
     if values is None:
         return _NO_EVIDENCE[reason]
-    found = given.weights[reason].log_odds(values)
+    odds = models.weights[reason].log_odds(values)
     if reason != "unreadable" or about is None or values[_MIXED] > 0:
-        return found
+        return odds
     beyond = max(0.0, about[_ABOVE_OTHERS] - _ABOUT_FROM)
-    return min(found, max(_NO_EVIDENCE[reason], found - _NATS_EACH * beyond))
+    return min(odds, max(_NO_EVIDENCE[reason], odds - _NATS_EACH * beyond))
 
 
 def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:
@@ -165,8 +170,8 @@ def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:
         joint = likelihood * shares
         probabilities = joint / joint.sum(axis=1, keepdims=True)
         shares = (probabilities.sum(axis=0) + counts) / (len(ratios) + counts.sum())
-    made: Floats = probabilities
-    return made
+    result: Floats = probabilities
+    return result
 
 
 @cache
@@ -210,10 +215,10 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
     foreign = is_foreign(response) or is_foreign_prompt(prompt)
     prose = not (notation or foreign or _is_list_or_code(response) or _is_names(response))
     string = _asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING
-    found = spelling(response, bits)
-    any_letters = string or (notation and not found.mixed) or _is_number(response)
+    letters = spelling(response, bits)
+    any_letters = string or (notation and not letters.mixed) or _is_number(response)
     return {
-        "unreadable": None if any_letters else _unreadable(found),
+        "unreadable": None if any_letters else _unreadable(letters),
         "word salad": _word_salad(word_order(response, order)) if prose else None,
         "echo of the prompt": _echo(prompt, response, order.words),
     }
@@ -334,18 +339,18 @@ def _is_names(text: str) -> bool:
     return len(words) <= _MOST_NAMES and not any(word == word.lower() != word.upper() for word in words)
 
 
-def _unreadable(found: Spelling) -> tuple[float, ...]:
-    long = min(1.0, found.characters / 20)
-    return (found.bits, found.bits * long, found.case_changes, found.symbols, found.mixed)
+def _unreadable(letters: Spelling) -> tuple[float, ...]:
+    long = min(1.0, letters.characters / 20)
+    return (letters.bits, letters.bits * long, letters.case_changes, letters.symbols, letters.mixed)
 
 
-def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
-    if found.words < _FEWEST_WORDS:
+def _word_salad(order: WordOrder) -> tuple[float, ...] | None:
+    if order.words < _FEWEST_WORDS:
         return None
     # For normal distributions, the log-odds are linear in the sum over pairs and in their number.
-    pairs = min(_MOST_PAIRS, found.pairs)
+    pairs = min(_MOST_PAIRS, order.pairs)
     root = math.sqrt(pairs)
-    return (found.z * root, found.ends_z * root, float(pairs), found.edges, float(found.late_capital))
+    return (order.z * root, order.ends_z * root, float(pairs), order.edges, float(order.late_capital))
 
 
 def _is_list_or_code(text: str) -> bool:
@@ -371,15 +376,15 @@ def _echo(prompt: str, response: str, common_words: Sequence[str]) -> tuple[floa
 
     "One style is boxing" has most of "Name one style", but not its beginning, and has a new word.
     """
-    asked, said = _words(prompt), _words(response)
-    if len(asked) < 2 or len(said) < 2:
+    asked, answered = _words(prompt), _words(response)
+    if len(asked) < 2 or len(answered) < 2:
         return None
-    pairs, own = Counter(itertools.pairwise(asked)), Counter(itertools.pairwise(said))
-    common = sum((pairs & own).values())
-    answers = _is_beginning(prompt) or tuple(asked[:2]) not in own
-    answers &= not {*said}.issubset({*asked, *common_words})
-    return (common / pairs.total(), 1 - common / own.total(), float(answers))
+    pairs, answer_pairs = Counter(itertools.pairwise(asked)), Counter(itertools.pairwise(answered))
+    common = sum((pairs & answer_pairs).values())
+    answers = _is_beginning(prompt) or tuple(asked[:2]) not in answer_pairs
+    answers &= not {*answered}.issubset({*asked, *common_words})
+    return (common / pairs.total(), 1 - common / answer_pairs.total(), float(answers))
 
 
 def _words(text: str) -> list[str]:
-    return [word for each in text.casefold().split() if (word := each.strip("\"'*_“”‘’«».,;:!?…()[]>"))]
+    return [word for token in text.casefold().split() if (word := token.strip("\"'*_“”‘’«».,;:!?…()[]>"))]

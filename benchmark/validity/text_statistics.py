@@ -226,6 +226,6 @@ def spelling(text: str, bits: Floats) -> Spelling:
 
 def _is_mixed(word: str) -> bool:
     alphabets = [_alphabet(letter) for letter in word]
-    letters = [each for each in alphabets if each]
+    letters = [alphabet for alphabet in alphabets if alphabet]
     inside = any(letter in _INVISIBLE and 0 < i < len(word) - 1 for i, letter in enumerate(word))
     return len(letters) >= 3 and (len(set(letters)) > 1 or (inside and "LATIN" in letters))

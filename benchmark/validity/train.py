@@ -88,29 +88,31 @@ class System:
 
 def read_systems(mirror: Path, k: int) -> list[System]:
     """Read the first k responses of NoveltyBench's released systems and of OLMo's four stages on the same prompts."""
-    made = []
+    systems = []
     for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         prompts = {row["id"]: row["prompt"] for row in rows}
-        made.append(System(path.stem, prompts, {row["id"]: tuple(row["generations"][:k]) for row in rows}))
-    if not made:
+        systems.append(System(path.stem, prompts, {row["id"]: tuple(row["generations"][:k]) for row in rows}))
+    if not systems:
         raise InputError(f"{mirror}: no noveltybench/submissions/*.jsonl", "name a folder of released files")
     rows = load_table("olmo_stages", "nbcurated", mirror=mirror).to_pylist()
     for stage in STAGES:
-        own = [row for row in rows if row["stage"] == stage]
-        prompts = {row["prompt_id"]: row["prompt"] for row in own}
-        made.append(System(f"olmo-{stage}", prompts, {row["prompt_id"]: tuple(row["responses"][:k]) for row in own}))
-    return made
+        of_stage = [row for row in rows if row["stage"] == stage]
+        prompts = {row["prompt_id"]: row["prompt"] for row in of_stage}
+        systems.append(
+            System(f"olmo-{stage}", prompts, {row["prompt_id"]: tuple(row["responses"][:k]) for row in of_stage})
+        )
+    return systems
 
 
 def junk(kind: str, system: System) -> dict[str, tuple[str, ...]]:
     """Make junk of one of `KINDS` from a system's responses."""
     if kind == "own-word-salads":
-        return {i: _word_salads(own, i) for i, own in system.responses.items()}
+        return {i: _word_salads(responses, i) for i, responses in system.responses.items()}
     if kind == "own-echoes":
-        return {i: _echoes(system.prompts[i], len(own), i) for i, own in system.responses.items()}
+        return {i: _echoes(system.prompts[i], len(responses), i) for i, responses in system.responses.items()}
     if kind == "own-refusals":
-        return {i: _refusals(len(own), i) for i, own in system.responses.items()}
+        return {i: _refusals(len(responses), i) for i, responses in system.responses.items()}
     return attacked(find_attack(kind), system.prompts, system.responses, _SEED)
 
 
@@ -124,19 +126,19 @@ def _word_salads(responses: tuple[str, ...], label: str) -> tuple[str, ...]:
     words = [word for text in responses for word in text.split()]
     rng.shuffle(words)
     dealt = iter(words)
-    made = [" ".join(itertools.islice(dealt, len(text.split()))) for text in responses]
-    return tuple(rng.choice((str, _bare, partial(_in_sentences, rng=rng)))(text) for text in made)
+    salads = [" ".join(itertools.islice(dealt, len(text.split()))) for text in responses]
+    return tuple(rng.choice((str, _bare, partial(_in_sentences, rng=rng)))(text) for text in salads)
 
 
 def _in_sentences(text: str, rng: random.Random) -> str:
     """Return a text with a capital at its beginning and a full stop at its end, and both every few words."""
-    words, made = _bare(text).split(), []
+    words, sentences = _bare(text).split(), []
     while words:
         length = rng.randint(4, 14)
         first, *others = words[:length]
-        made.append(" ".join((first.capitalize(), *others)) + ".")
+        sentences.append(" ".join((first.capitalize(), *others)) + ".")
         words = words[length:]
-    return rng.choice((" ", "\n")).join(made)
+    return rng.choice((" ", "\n")).join(sentences)
 
 
 def _bare(text: str) -> str:
@@ -148,12 +150,12 @@ def _bare(text: str) -> str:
 def _echoes(prompt: str, count: int, label: str) -> tuple[str, ...]:
     """Return copies of the prompt, some truncated, or with a few words before or after it."""
     rng = random.Random(f"own-echoes/{label}")  # noqa: S311 - not for secrets
-    words, made = prompt.split(), []
+    words, echoes = prompt.split(), []
     for _ in range(count):
-        kept = words[: max(2, round(len(words) * rng.choice((0.8, 1.0, 1.0))))]
+        beginning = words[: max(2, round(len(words) * rng.choice((0.8, 1.0, 1.0))))]
         more = rng.choices(banks()["words"], k=rng.randrange(6))
-        made.append(" ".join(rng.choice((kept + more, more + kept))))
-    return tuple(made)
+        echoes.append(" ".join(rng.choice((beginning + more, more + beginning))))
+    return tuple(echoes)
 
 
 def _refusals(count: int, label: str) -> tuple[str, ...]:
@@ -210,29 +212,33 @@ def fit(
 
 
 def _features(sources: Sequence[Judged], reason: Reason) -> list[tuple[float, ...]]:
-    return [f for sets in sources for own in sets for each in own if (f := each.get(reason)) is not None]
+    return [
+        f for sets in sources for responses in sets for features in responses if (f := features.get(reason)) is not None
+    ]
 
 
-def refused_share(sets: Judged, given: Discriminator) -> float:
+def refused_share(sets: Judged, models: Discriminator) -> float:
     """Return the share of responses that are rejected."""
-    found = [reason is not None for own in sets for reason in judge(own, given)]
-    return float(np.mean(found)) if found else 0.0
+    refused = [reason is not None for responses in sets for reason in judge(responses, models)]
+    return float(np.mean(refused)) if refused else 0.0
 
 
-def calibrate(systems: Mapping[str, Judged], given: Discriminator, most: float) -> Discriminator:
+def calibrate(systems: Mapping[str, Judged], models: Discriminator, most: float) -> Discriminator:
     """Lower the thresholds until few of each system's responses are rejected."""
-    suspected = [[each for own in sets for each in suspicions(own, given)] for sets in systems.values()]
+    suspected = [
+        [suspicion for of_system in sets for suspicion in suspicions(of_system, models)] for sets in systems.values()
+    ]
     thresholds: dict[Reason, float] = {}
     for reason in FEATURES:
         thresholds[reason] = _DOUBT
-        for own in suspected:
-            ranked = sorted(answer for why, answer in own if why == reason)
-            allowed = int(len(own) * most / 2)
+        for of_system in suspected:
+            ranked = sorted(answer for why, answer in of_system if why == reason)
+            allowed = int(len(of_system) * most / 2)
             if len(ranked) > allowed:  # the next one must be accepted
                 thresholds[reason] = min(thresholds[reason], ranked[allowed])
-    while any(sum(p < thresholds[why] for why, p in own) > most * len(own) for own in suspected):
+    while any(sum(p < thresholds[why] for why, p in of_system) > most * len(of_system) for of_system in suspected):
         thresholds = {reason: 0.97 * threshold for reason, threshold in thresholds.items()}
-    return replace(given, thresholds={reason: math.floor(1e4 * t) / 1e4 for reason, t in thresholds.items()})
+    return replace(models, thresholds={reason: math.floor(1e4 * t) / 1e4 for reason, t in thresholds.items()})
 
 
 K = 8  # number of responses by people per prompt
@@ -294,25 +300,25 @@ def language_models(corpus: Path) -> Discriminator:
 
 
 def measure(
-    systems: Iterable[System], given: Discriminator, embedder: Embedder
+    systems: Iterable[System], models: Discriminator, embedder: Embedder
 ) -> tuple[dict[str, Measured], dict[tuple[str, str], Measured]]:
     """Compute the features of every system's responses, and of junk by source and kind."""
     real, none = {}, {}
     for system in systems:
-        real[system.name] = _measured(system, system.responses, given, embedder)
+        real[system.name] = _measured(system, system.responses, models, embedder)
         if system.name in SOURCES:
             for kind in KINDS:
-                made = junk(kind, system)
-                some = {prompt_id: made[prompt_id] for prompt_id in sorted(made)[::EVERY]}
-                none[system.name, kind] = _measured(system, some, given, embedder)
+                texts = junk(kind, system)
+                some = {prompt_id: texts[prompt_id] for prompt_id in sorted(texts)[::EVERY]}
+                none[system.name, kind] = _measured(system, some, models, embedder)
     return real, none
 
 
 def _measured(
-    system: System, responses: Mapping[str, tuple[str, ...]], given: Discriminator, embedder: Embedder
+    system: System, responses: Mapping[str, tuple[str, ...]], models: Discriminator, embedder: Embedder
 ) -> Measured:
     prompts = [system.prompts[prompt_id] for prompt_id in responses]
-    return dict(zip(responses, evidence(prompts, list(responses.values()), given, embedder), strict=True))
+    return dict(zip(responses, evidence(prompts, list(responses.values()), models, embedder), strict=True))
 
 
 def fitted(
@@ -348,7 +354,9 @@ def held_out(real: Mapping[str, Measured], none: Mapping[tuple[str, str], Measur
     fits = [(test, fitted(real, none, models, train)) for train, test in (halves, halves[::-1])]
 
     def share(sets: Measured) -> float:
-        refused = [refused_share([own for i, own in sets.items() if i in test], model) for test, model in fits]
+        refused = [
+            refused_share([responses for i, responses in sets.items() if i in test], model) for test, model in fits
+        ]
         return float(np.mean(refused))
 
     rows: list[tuple[Cell, ...]] = [(name, "", share(sets)) for name, sets in real.items()]

@@ -58,10 +58,10 @@ def split_opening(text: str) -> tuple[str, str] | None:
     (('Hi there!', 'Red it is.'), None, None)
     """
     stripped = text.strip()
-    found = _END.search(stripped)
-    if found is None or found.start() > _LONGEST:
+    end = _END.search(stripped)
+    if end is None or end.start() > _LONGEST:
         return None
-    opening, rest = stripped[: found.start()].strip(), stripped[found.end() :].strip()
+    opening, rest = stripped[: end.start()].strip(), stripped[end.end() :].strip()
     if not _WORD.search(opening) or not _WORD.search(rest) or _ASSENTS.issuperset(re.findall(r"\w+", opening.lower())):
         return None
     return opening, rest
@@ -118,7 +118,7 @@ class PairModel:
 def load_pair_model(path: Path) -> PairModel:
     """Read a file written by `save_pair_model`."""
     with np.load(path, allow_pickle=False) as arrays:
-        model = PairModel(**{each.name: arrays[each.name] for each in fields(PairModel)})
+        model = PairModel(**{field.name: arrays[field.name] for field in fields(PairModel)})
     if model.feature.max() >= len(FEATURES) or len(model.linear) != LINEAR + 1:
         raise ValueError(f"{path} was trained on other features")
     return model
@@ -167,9 +167,9 @@ class LearnedEquivalence:
         """Implement `EquivalenceBackend.scores`."""
         if not pairs:
             return np.empty(0)
-        made = telling_numbers_apart(pairs, self._model.higher_probabilities(*self.reader.features(pairs)))
-        made[[pair.a == pair.b for pair in pairs]] = 1.0
-        return made
+        probabilities = telling_numbers_apart(pairs, self._model.higher_probabilities(*self.reader.features(pairs)))
+        probabilities[[pair.a == pair.b for pair in pairs]] = 1.0
+        return probabilities
 
     def forget(self) -> None:
         """Clear the cache of texts; see `ScoringBackends.materials`."""
@@ -185,7 +185,7 @@ class PairReader:
 
     def features(self, pairs: Sequence[ResponsePair]) -> tuple[Floats, Floats]:
         """Return the features of each pair with and without empty openings, each float64 [pairs, features]."""
-        found: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
+        features_of: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
         for prompts in _in_groups(pairs):
             parts = self._read(prompts)
             for prompt, wanted in prompts.items():
@@ -193,8 +193,8 @@ class PairReader:
                     (whole_a, rest_a), (whole_b, rest_b) = parts[prompt, a], parts[prompt, b]
                     whole = pair_features(whole_a, whole_b)
                     same = whole_a is rest_a and whole_b is rest_b
-                    found[prompt, a, b] = whole, whole if same else pair_features(rest_a, rest_b)
-        rows = [found[_key(pair)] for pair in pairs]
+                    features_of[prompt, a, b] = whole, whole if same else pair_features(rest_a, rest_b)
+        rows = [features_of[_key(pair)] for pair in pairs]
         return np.array([row for row, _ in rows], np.float64), np.array([row for _, row in rows], np.float64)
 
     def _read(self, prompts: dict[str, list[tuple[str, str]]]) -> dict[tuple[str, str], tuple[TextParts, TextParts]]:
@@ -232,7 +232,7 @@ class PairReader:
         rests = dict(zip(keys, (text for _, text in keys), strict=True))
         changed: Iterable[tuple[str, str]] = keys
         for _ in range(MOST):
-            split = {key: found for key in changed if (found := split_opening(rests[key])) is not None}
+            split = {key: parts for key in changed if (parts := split_opening(rests[key])) is not None}
             take(opening for opening, _ in split.values())
             split = {
                 key: (opening, rest)
@@ -240,7 +240,7 @@ class PairReader:
                 if says_nothing(read[opening].vector, read[key[0]].vector)
             }
             take(rest for _, rest in split.values())
-            changed = [key for key, each in split.items() if says_nothing(*(read[text].vector for text in each))]
+            changed = [key for key, parts in split.items() if says_nothing(*(read[text].vector for text in parts))]
             rests |= {key: split[key][1] for key in changed}
         return {key: rest for key, rest in rests.items() if rest != key[1]}, read
 
@@ -281,8 +281,8 @@ def telling_numbers_apart(pairs: Sequence[ResponsePair], probabilities: Floats) 
     """
     read = {(pair.prompt, text) for pair in pairs for text in (pair.a, pair.b)}
     numbers = {key: _numbers(*key) for key in read}  # once a response, not once a pair
-    given = [(numbers[pair.prompt, pair.a], numbers[pair.prompt, pair.b]) for pair in pairs]
-    different = [bool(a and b) and a.isdisjoint(b) for a, b in given]
+    pairs_of_numbers = [(numbers[pair.prompt, pair.a], numbers[pair.prompt, pair.b]) for pair in pairs]
+    different = [bool(a and b) and a.isdisjoint(b) for a, b in pairs_of_numbers]
     return np.where(different, np.minimum(probabilities, _MOST_APART), probabilities)
 
 

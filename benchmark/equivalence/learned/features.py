@@ -86,10 +86,10 @@ class TextParts:
 
 def text_parts(text: str, read: TokenStates, prompt: str, prompt_read: TokenStates) -> TextParts:
     """Compute the parts of a response."""
-    said = {word.lower() for word in _WORD.findall(prompt)} | _STOP_WORDS
+    uninformative = {word.lower() for word in _WORD.findall(prompt)} | _STOP_WORDS
     cased = _WORD.findall(text)
     words = [word.lower() for word in cased]
-    content_words = [word for word in words if word not in said]
+    content_words = [word for word in words if word not in uninformative]
     sentences = [part for part in _SENTENCE_END.split(text.strip()) if _WORD.search(part)]
     marked = " ".join(part for groups in _MARKED.findall(text) for part in groups)
     states = read.states.astype(np.float32)
@@ -108,10 +108,13 @@ def text_parts(text: str, read: TokenStates, prompt: str, prompt_read: TokenStat
         words=Counter(words),
         bigrams=Counter(pairwise(words)),
         content_words=Counter(content_words),
-        capitalised=frozenset(word.lower() for word in cased if word[0].isupper() and word.lower() not in said),
+        capitalised=frozenset(
+            word.lower() for word in cased if word[0].isupper() and word.lower() not in uninformative
+        ),
         numbers=frozenset(_NUMBER.findall(text)),
         marked=frozenset(word.lower() for word in _WORD.findall(marked)) - _STOP_WORDS,
-        first_sentence=frozenset(word.lower() for part in sentences[:1] for word in _WORD.findall(part)) - said,
+        first_sentence=frozenset(word.lower() for part in sentences[:1] for word in _WORD.findall(part))
+        - uninformative,
         opening=frozenset(content_words[:_OPENING]),
     )
 
@@ -126,7 +129,7 @@ def pair_features(a: TextParts, b: TextParts) -> list[float]:
     content = sorted((_mean(to_b, a.content), _mean(to_a, b.content)))
     unmatched = sorted((_unmatched(a, b), _unmatched(b, a)))
     lengths = sorted((a.words.total(), b.words.total()))
-    own, other = set(a.content_words), set(b.content_words)
+    words_a, words_b = set(a.content_words), set(b.content_words)
     return [
         _dot(a.vector, b.vector),
         _dot(a.beside_prompt, b.beside_prompt),
@@ -140,8 +143,8 @@ def pair_features(a: TextParts, b: TextParts) -> list[float]:
         _f1(a.words, b.words),
         _f1(a.bigrams, b.bigrams),
         _f1(a.content_words, b.content_words),
-        _overlap(own, other),
-        _jaccard(own, other),
+        _overlap(words_a, words_b),
+        _jaccard(words_a, words_b),
         _jaccard(a.capitalised, b.capitalised),
         _jaccard(a.numbers, b.numbers),
         _jaccard(a.marked, b.marked) if a.marked and b.marked else math.nan,

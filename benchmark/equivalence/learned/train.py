@@ -144,14 +144,14 @@ class LabelledPairs:
     @staticmethod
     def of(sets: Sequence[LabelledSet], features: Floats, without_openings: Floats) -> "LabelledPairs":
         """Collect the labels of all pairs of the sets, in the order of the features."""
-        sizes = [len(own.published()) for own in sets]
+        sizes = [len(labelled.published()) for labelled in sets]
         return LabelledPairs(
             features,
             without_openings,
-            np.array([label for own in sets for label in own.corrected()], np.bool_),
-            np.array([label for own in sets for label in own.identical()], np.bool_),
-            np.repeat([own.system for own in sets], sizes),
-            np.repeat([fold_of(own.prompt_id) for own in sets], sizes),
+            np.array([label for labelled in sets for label in labelled.corrected()], np.bool_),
+            np.array([label for labelled in sets for label in labelled.identical()], np.bool_),
+            np.repeat([labelled.system for labelled in sets], sizes),
+            np.repeat([fold_of(labelled.prompt_id) for labelled in sets], sizes),
         )
 
 
@@ -227,7 +227,7 @@ class KnownScores:
 
     def __init__(self, sets: Sequence[LabelledSet], scores: Floats, threshold: float) -> None:
         self.threshold = threshold
-        pairs = [(set_name(own), *sorted((pair.a, pair.b))) for own in sets for pair in own.pairs()]
+        pairs = [(set_name(labelled), *sorted((pair.a, pair.b))) for labelled in sets for pair in labelled.pairs()]
         self._known = dict(zip(pairs, scores.tolist(), strict=True))
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
@@ -249,13 +249,22 @@ def agreement(
     """
     from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
-    counted = [ResponsesToGroup(set_name(own), own.texts, *((True,) * len(own.texts),) * 2) for own in sets]
+    counted = [
+        ResponsesToGroup(set_name(labelled), labelled.texts, *((True,) * len(labelled.texts),) * 2) for labelled in sets
+    ]
     partitions = partition_by_pairs(counted, KnownScores(sets, scores, threshold), algorithm)
     return (
-        float(roc_auc_score([label for own in sets for label in own.published()], scores)),
-        float(np.mean([adjusted_rand_score(own.labels, labels) for own, labels in zip(sets, partitions, strict=True)])),
+        float(roc_auc_score([label for labelled in sets for label in labelled.published()], scores)),
+        float(
+            np.mean(
+                [
+                    adjusted_rand_score(labelled.labels, labels)
+                    for labelled, labels in zip(sets, partitions, strict=True)
+                ]
+            )
+        ),
         float(np.mean([len(set(labels)) for labels in partitions])),
-        float(np.mean([len(set(own.labels)) for own in sets])),
+        float(np.mean([len(set(labelled.labels)) for labelled in sets])),
     )
 
 
@@ -285,7 +294,7 @@ def train(
     pairs = LabelledPairs.of(sets, *_features(sets, features))
     save_pair_model(fit(pairs), path)
     out().print(f"{path}: {sha256_of(path)}", markup=False)
-    asked = [pair for own in published for pair in own.pairs()]
+    asked = [pair for labelled in published for pair in labelled.pairs()]
     scores = telling_numbers_apart(asked, held_out_probabilities(pairs)[: len(asked)])
     rows = [("learned", *agreement(published, scores, Learned().threshold), people_auc(Learned().load(), folder))]
     for name in beside or ("rouge-1", "embedding"):
@@ -302,8 +311,13 @@ def _features(sets: Sequence[LabelledSet], file: Path | None) -> tuple[Floats, F
         with np.load(file, allow_pickle=False) as arrays:
             return arrays["whole"], arrays["without_openings"]
     reader = PairReader(SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
-    kinds = dict.fromkeys(own.kind for own in sets)  # one by one, so that our own sentences change no other batch
-    parts = [reader.features([pair for own in sets if own.kind == kind for pair in own.pairs()]) for kind in kinds]
+    kinds = dict.fromkeys(
+        labelled.kind for labelled in sets
+    )  # one by one, so that our own sentences change no other batch
+    parts = [
+        reader.features([pair for labelled in sets if labelled.kind == kind for pair in labelled.pairs()])
+        for kind in kinds
+    ]
     whole, without = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if file is not None:
         np.savez(file, whole=whole, without_openings=without)

@@ -1,6 +1,6 @@
 """Equivalence backends by name, judges, and what a partition records."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from benchmark.scoring.per_prompt import class_record
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from divbench.core.errors import ConfigurationError
-from tests.benchmark.fakes import HashEquivalence, HashReward
+from tests.benchmark.fakes import HashReward
 
 
 def test_backends_by_name() -> None:
@@ -129,13 +129,3 @@ def test_only_first_answers_are_judged_for_quality() -> None:
         "rewards": None,
         "qualities": None,
     }
-
-
-@pytest.mark.parametrize("order", [lambda x: x, lambda x: x[::-1]])
-def test_a_hashed_backend_runs_through_the_instruments(order: Callable[[list[str]], list[str]]) -> None:
-    profile = replace(find_profile("lexical"), partition=PartitionSpec(Rouge1(), "components"))
-    texts = order(["one", "One.", "two", "three"])
-    chosen = [metric for metric in METRICS if metric.id == "distinct_k"]
-    backends = ScoringBackends(profile, equivalence=HashEquivalence())
-    (found,) = score_sets(backends.materials([ResponseSet("p", tuple(texts))], chosen), chosen)
-    assert found["distinct_k"] == 3.0

@@ -108,12 +108,6 @@ def test_all_verdicts_both_ways(rule: Any) -> None:
         assert (forth > 0) == farquhar((first, second), rule)
 
 
-def test_a_tie_is_not_entailment() -> None:
-    spec = BothWaysNLI(ModelFiles("told", "0" * 40), with_prompt=False)
-    told: Any = Told({("a", "b"): (0.0, 1.0, 1.0), ("b", "a"): (0.0, 0.0, 1.0)})
-    assert NLIEquivalence(spec, told).scores([ResponsePair("", "a", "b")]).tolist() == [0.0]
-
-
 def test_the_prompt_goes_before_both_answers(nli: BothWaysNLI) -> None:
     one, other = nli.load().scores([ResponsePair("Where is it?", *TEXTS[:2]), ResponsePair("Who said so?", *TEXTS[:2])])
     assert one != other
@@ -162,13 +156,6 @@ def test_only_the_responses_to_a_prompt_that_leaves_no_room_are_missing(nli: Bot
     assert grouped(ShortAnswers(nli))[1:] == [reason, (0, 0)]  # where the rule decides, the model reads nothing
 
 
-def test_entailment_both_ways_is_symmetric(nli: BothWaysNLI) -> None:
-    backend = nli.load()
-    assert backend.symmetric
-    turned = [ResponsePair(question.prompt, question.b, question.a) for question in QUESTIONS]
-    assert np.array_equal(backend.scores(turned), backend.scores(QUESTIONS))
-
-
 @pytest.mark.parametrize(
     ("labels", "rule", "fits"),
     [
@@ -195,11 +182,3 @@ def test_a_model_that_does_not_name_its_labels_is_refused(
 def test_more_tokens_than_the_model_has_positions_are_refused(nli: BothWaysNLI) -> None:
     with pytest.raises(ConfigurationError, match=f"reads at most {POSITIONS} tokens, and up to 97 are needed"):
         replace(nli, max_tokens=97).load()
-
-
-def test_a_hub_out_of_reach_is_told_with_the_model_and_the_mend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ConfigurationError, match=r"deberta-v2-xlarge-mnli could not be loaded.*give a folder"):
-        BothWaysNLI(find_model_files(f"microsoft/deberta-v2-xlarge-mnli@{'0' * 40}")).load()

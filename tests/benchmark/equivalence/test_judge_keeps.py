@@ -1,9 +1,6 @@
 """What a judge said is kept, and whose words they were: the cache, names of models, keys."""
 
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +11,6 @@ import pytest
 
 from benchmark.equivalence.llm_judge import JUDGE_VERSION, JudgementCache
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, judge_note, partition_by_judge
-from benchmark.metrics.metric import Missing
 from benchmark.models.servers import ServerFault
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import metrics_from
@@ -22,8 +18,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
-from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, judge_of, saying, spec_of
-from tests.benchmark.json_server import Reply
+from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, judge_of, spec_of
 from tests.submissions.working import demo
 
 pytestmark = pytest.mark.usefixtures("fast_servers")
@@ -84,19 +79,6 @@ def test_another_judge_is_asked_anew(server: ChatServer, cache: JudgementCache, 
     assert len(server.seen) == 2 * len(SETS)
 
 
-def test_another_prompt_or_order_is_asked_anew(server: ChatServer, cache: JudgementCache) -> None:
-    judge = judge_of(server, cache)
-    judge.partition([("p", ["a", "b"]), ("p ", ["a", "b"]), ("p", ["b", "a"]), ("p", ["a", "b", "c"])])
-    judge.partition([("pa", ["b", "c"])])  # hashes are of parts, not of what they make together
-    assert len(server.seen) == 5
-
-
-def test_a_set_without_a_judgement_is_asked_again(server: ChatServer, cache: JudgementCache) -> None:
-    server.replies = [saying("no")] * 3
-    assert isinstance(judge_of(server, cache).partition(PAIR)[0], Missing)
-    assert judge_of(server, cache).partition(PAIR) == [(0, 1)]
-
-
 @pytest.mark.parametrize("labels", ["[0]", "[0, 1", "7"])
 def test_the_cache_has_no_texts_and_what_does_not_fit_is_asked_again(
     server: ChatServer, cache: JudgementCache, labels: str
@@ -118,31 +100,6 @@ def test_a_broken_cache_is_named(server: ChatServer, cache: JudgementCache) -> N
     ) as caught:
         judge_of(server, cache).partition(SETS)
     assert "DIVBENCH_HOME" in caught.value.hint  # --cache is of surprisals
-
-
-KILLED = """
-import sys; from pathlib import Path
-from benchmark.equivalence.llm_judge import JudgementCache
-from benchmark.equivalence.llm_judge import LLMJudgeSpec
-judge = LLMJudgeSpec(sys.argv[1], "wise", concurrency=1).load(JudgementCache(Path(sys.argv[2])))
-judge.partition([(f"p{i}", ["a", "b"]) for i in range(20)])
-"""
-
-
-def test_a_kill_keeps_what_was_judged(server: ChatServer, cache: JudgementCache) -> None:
-    server.replies = [Reply()] * 7
-    server.always = Reply(hang=True)
-    process = subprocess.Popen([sys.executable, "-c", KILLED, server.url, cache.path])
-    try:
-        ends = time.monotonic() + 60
-        while len(server.seen) < 8 and time.monotonic() < ends:
-            time.sleep(0.02)
-    finally:
-        process.kill()
-        process.wait()
-    server.always = Reply()
-    assert judge_of(server, cache).partition([(f"p{i}", ["a", "b"]) for i in range(20)]) == [(0, 1)] * 20
-    assert len(server.seen) == 8 + 13
 
 
 # Names
@@ -200,9 +157,3 @@ def test_a_server_that_changes_its_model_is_left(server: ChatServer, cache: Judg
 def test_settings_without_sense_are_refused(server: ChatServer, change: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="name a model, and give numbers"):
         spec_of(server, **change)
-
-
-def test_addresses_and_times_are_checked_at_loading(server: ChatServer) -> None:
-    for wrong in ({"url": "nowhere"}, {"timeout": 0.0}):
-        with pytest.raises(ConfigurationError):
-            replace(spec_of(server), **wrong).load()

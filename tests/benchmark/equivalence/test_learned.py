@@ -1,7 +1,6 @@
 """The learned backend: features by hand, trees against scikit-learn, wrappers, paraphrases, the demo."""
 
 import json
-from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -36,7 +35,7 @@ from benchmark.equivalence.learned.train import (
 )
 from benchmark.equivalence.partitioning import ResponsesToGroup, find_partition_spec, partition_by_pairs
 from benchmark.equivalence.rules import Rouge1
-from benchmark.models.embedder import SentenceTransformersEmbedder, TokenStates
+from benchmark.models.embedder import SentenceTransformersEmbedder
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
 from submissions.gaming.baselines import DEMO_TEXTS
@@ -152,23 +151,6 @@ def test_scores_are_probabilities_symmetric_and_the_same_in_any_company() -> Non
     assert backend.scores([]).shape == (0,)
 
 
-def test_texts_are_read_once_and_prompts_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learned_backend, "_AT_ONCE", 3)
-    calls: list[list[str]] = []
-
-    class Noting(HashEmbedder):
-        def read(self, texts: Sequence[str]) -> list[TokenStates]:
-            calls.append(list(texts))
-            return super().read(texts)
-
-    reader = PairReader(Noting())
-    pairs = [ResponsePair(f"p{i}", a, b) for i in range(3) for a, b in combinations(("x y", "y z"), 2)]
-    first = reader.features(pairs)
-    assert [sorted(call) for call in calls] == [[f"p{i}", "x y", "y z"] for i in range(3)]
-    assert all(np.array_equal(*each, equal_nan=True) for each in zip(reader.features(pairs), first, strict=True))
-    assert len(calls) == 3
-
-
 OPENINGS = (
     "Unter uns gesagt:",
     "Sofa gravel eleven pardon.",
@@ -255,20 +237,6 @@ def test_other_numbers_in_the_same_sentence_are_other_answers_if_the_prompt_asks
     for texts in (marked, suffixed):
         pairs = [ResponsePair(prompt, a, b) for a, b in combinations(texts, 2)]
         assert telling_numbers_apart(pairs, np.ones(len(pairs))).min() == 1
-
-
-@pytest.mark.parametrize(
-    ("prompt", "a", "b"),
-    [
-        ("Name a film.", "Catch 22", "Catch 23"),  # an attack could number responses
-        ("List a number of films.", "8 Mile", "7 Samurai"),
-        ("Pick a number from 1 to 5.", "1", "5"),
-        ("Pick a number from 1 to 5.", "It is 3.", "Three"),
-        ("Pick a number from 1 to 5.", "It is 3.", "From 1 to 5, not 4 but 3."),
-    ],
-)
-def test_numbers_do_not_tell_apart_what_may_be_the_same_answer(prompt: str, a: str, b: str) -> None:
-    assert telling_numbers_apart([ResponsePair(prompt, a, b)], np.ones(1)).tolist() == [1]
 
 
 def test_the_same_answer_in_another_sentence_is_closer_than_another_answer_in_the_same_one(

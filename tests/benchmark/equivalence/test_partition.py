@@ -137,14 +137,6 @@ def test_the_order_changes_nothing_where_it_should_not(algorithm: Algorithm, sym
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_one_of_several_equal_texts_is_compared_the_first_or_whatever_the_order_the_least(algorithm: Algorithm) -> None:
-    for texts in (["cat!", "CAT", "cat", "dog"], ["cat!", "dog", "cat", "CAT"]):
-        backend = Scored({("cat", "dog"): 1.0})
-        assert one(texts, backend, algorithm) == (0, 0, 0, 0)
-        assert [(each.a, each.b) for each in backend.asked] == [("cat!" if algorithm == "greedy" else "CAT", "dog")]
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_repeating_an_answer_adds_no_class(algorithm: Algorithm) -> None:
     for seed in range(30):
         scores = random_scores(WORDS, seed)
@@ -175,15 +167,6 @@ def test_a_threshold_is_not_reached_by_what_equals_it() -> None:
         assert one(["a", "b"], Scored({("a", "b"): np.nextafter(0.5, 1), ("b", "a"): 0.51}), algorithm) == (0, 0)
 
 
-def test_many_sets_are_asked_together_and_apart_alike() -> None:
-    scores = random_scores(WORDS, 3)
-    sets = [answers(*WORDS[:size], prompt=f"p{size}") for size in (1, 4, 10, 0, 7)]
-    for algorithm in ALGORITHMS:
-        together = partition_by_pairs(sets, Scored(scores), algorithm)
-        assert together == [partition_by_pairs([each], Scored(scores), algorithm)[0] for each in sets]
-        assert together[3] == ()
-
-
 def test_what_is_no_answer_is_in_no_class() -> None:
     everything = Scored(dict.fromkeys([(a, b) for a in WORDS for b in WORDS], 0.0))
     texts = [WORDS[0], "", "[Blocked]", "I'm sorry, but I can't assist with that.", WORDS[1], "\u200b", WORDS[0]]
@@ -199,10 +182,6 @@ def test_what_was_cut_off_is_never_novel() -> None:
         (found,) = partition_by_pairs([answers(*WORDS[:4], reasons=reasons)], Scored(scores), algorithm)
         # The first joins what the second says in full; the third opens nothing.
         assert found == (0, 0, None, 1)
-
-
-def test_classes_are_numbered_by_first_use() -> None:
-    assert canonical([5, None, 2, 5, 9]) == (0, None, 1, 0, 2)
 
 
 def test_only_too_many_different_responses_cannot_be_grouped() -> None:

@@ -136,13 +136,6 @@ def test_what_failed_is_kept_as_an_error_and_tried_again_alone(mode: Mode, journ
     assert sampled(journal_path, plan, FakeSampler()) == sampled(journal_path.with_name("calm"), plan, FakeSampler())
 
 
-@pytest.mark.usefixtures("locks_stay")
-def test_a_lock_that_cannot_be_removed_while_it_is_held_stops_no_run(journal_path: Path) -> None:
-    for _ in range(2):  # and it is released
-        with open_journal(journal_path) as journal:
-            assert journal.blank
-
-
 def test_prompts_that_can_never_be_answered_are_told_together_before_anything_is_asked(journal_path: Path) -> None:
     long = [PROMPTS[1], PROMPTS[3]]
     prompts = [PROMPTS[0], *(type(p)(p.prompt_id, "any", p.prompt * 50) for p in long), PROMPTS[2]]
@@ -152,14 +145,6 @@ def test_prompts_that_can_never_be_answered_are_told_together_before_anything_is
     assert sampler.calls == []
     assert not journal_path.exists()  # nothing came to stand in it
     assert set(sampled(journal_path, plan_of(), sampler)) == {"p0", "p1", "p2", "p3", "p4"}  # nor is it in the way
-
-
-def test_a_chat_that_grows_too_long_fails_alone(journal_path: Path) -> None:
-    # Two answers of 19 letters with what asks for a third fit, unless the prompt is long.
-    prompts = [PROMPTS[0], type(PROMPTS[1])("p1", "any", PROMPTS[1].prompt * 4)]
-    found = sampled(journal_path, plan_of(prompts, PromptingSettings("in-context")), FakeSampler(longest=150))
-    assert set(found) == {"p0"}
-    assert rows_in(journal_path, "errors") == {"p1": "too long"}
 
 
 @pytest.mark.parametrize("at_once", [1, 1000])

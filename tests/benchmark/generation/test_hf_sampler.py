@@ -74,13 +74,6 @@ def test_an_answer_does_not_depend_on_what_is_sampled_beside_it(style: Any) -> N
     assert len(set(texts(together))) > 6  # or the test shows nothing
 
 
-def test_other_seeds_have_other_answers_and_the_same_one_the_same() -> None:
-    sampler = HFSampler(lm_of("gpt2"), PLAIN)
-    first = texts(sampled(sampler, [request("The river", n) for n in range(8)]))
-    assert first == texts(sampled(sampler, [request("The river", n) for n in range(8)]))
-    assert len(set(first)) == 8
-
-
 def test_the_first_token_has_the_models_own_distribution() -> None:
     lm = lm_of("gpt2")
     number = 4000
@@ -106,18 +99,6 @@ def test_without_chance_it_is_generates_own_greedy_answer(style: Any) -> None:
         made = model_of(style).generate(torch.tensor([ids]), do_sample=False, max_new_tokens=12, pad_token_id=0)
         assert isinstance(outcome, Sampled)
         assert list(outcome.ids or ()) == made[0, len(ids) :].tolist()
-
-
-def test_the_models_own_configuration_has_no_say() -> None:
-    lm = lm_of("gpt2")
-    before = texts(sampled(HFSampler(lm, PLAIN), [request("The river", n) for n in range(4)]))
-    own = lm.model.generation_config
-    own.temperature, own.top_k, own.repetition_penalty, own.do_sample = 0.01, 1, 5.0, True
-    try:
-        assert texts(sampled(HFSampler(lm, PLAIN), [request("The river", n) for n in range(4)])) == before
-        assert lm.model.generation_config is own
-    finally:
-        own.temperature, own.top_k, own.repetition_penalty, own.do_sample = None, None, None, None
 
 
 def biased(style: Any, token: int, more: float = 30.0) -> HFCausalLM:
@@ -150,21 +131,6 @@ def test_an_answer_that_ends_by_itself_says_so_and_has_its_end_apart() -> None:
     assert (longest.finish_reason, longest.content, longest.tokens) == ("length", 5, 5)
 
 
-def test_an_answer_of_its_end_alone_is_empty_and_an_answer() -> None:
-    lm = biased("metaspace", token=2, more=0.0)
-    own = lm.model.forward
-
-    def forward(*args: Any, **options: Any) -> Any:
-        found = own(*args, **options)
-        found.logits[..., 2] += 50
-        return found
-
-    lm.model.forward = forward
-    assert sampled(HFSampler(lm, PLAIN), [request("One")]) == [
-        Sampled("", "stop", tokens=1, reasoning_tokens=0, ids=(2,), content=0)
-    ]
-
-
 def test_a_stop_text_ends_an_answer_and_is_no_part_of_it() -> None:
     lm = lm_of("gpt2")
     whole = texts(sampled(HFSampler(lm, PLAIN), [request("The river", n, max_tokens=40) for n in range(12)]))
@@ -183,15 +149,6 @@ def test_a_stop_text_ends_an_answer_and_is_no_part_of_it() -> None:
         )
         ended += at is not None
     assert ended > 3
-
-
-def test_a_stop_text_that_begins_in_the_prompt_ends_no_response() -> None:
-    lm = lm_of("gpt2")
-    asked = [request("The river", n, max_tokens=20) for n in range(6)]
-    whole = sampled(HFSampler(lm, PLAIN), asked)
-    across = tuple(f"r{text[:1]}" for text in texts(whole))
-    assert not any(stop in text for stop in across for text in texts(whole))  # or the test shows nothing
-    assert sampled(HFSampler(lm, PLAIN, across), asked) == whole
 
 
 def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
@@ -217,15 +174,6 @@ def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     assert answer("Let me see.</think>Yes.").text == "Let me see.</think>Yes."
 
 
-def test_reasoning_between_special_tokens_is_cut_off_too() -> None:
-    own = tokeniser("gpt2")
-    own.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
-    own.chat_template = CHAT
-    sampler = HFSampler(HFCausalLM(random_model("gpt2", len(own)), own, "thinks"), PromptingSettings(thinking=True))
-    made = sampler._response(request("The river"), own("So.</think>Yes.", add_special_tokens=False).input_ids)
-    assert (made.text, own.decode(list(made.reasoning_ids))) == ("Yes.", "So.</think>")
-
-
 def test_a_chat_goes_through_the_models_template() -> None:
     own = tokeniser("gpt2")
     own.chat_template = CHAT
@@ -243,13 +191,6 @@ def test_a_chat_goes_through_the_models_template() -> None:
 def test_a_model_without_a_chat_template_says_what_to_do() -> None:
     with pytest.raises(ConfigurationError, match=r"no chat template .*--template"):
         HFSampler(lm_of("merging"), PromptingSettings()).check([request("The river")])
-
-
-def test_a_template_that_refuses_a_chat_is_told() -> None:
-    own = tokeniser("gpt2")
-    own.chat_template = "{{ raise_exception('System role not supported') }}"
-    with pytest.raises(ConfigurationError, match="System role not supported"):
-        HFSampler(HFCausalLM(model_of("gpt2"), own, "strict"), PromptingSettings()).check([request("The river")])
 
 
 def test_a_prompt_longer_than_the_context_is_told_before_and_fails_alone() -> None:

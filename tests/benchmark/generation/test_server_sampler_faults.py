@@ -129,13 +129,6 @@ def test_fields_that_a_server_refuses_are_given_up_or_renamed_once(server: Sampl
     assert not set(unknown) & last.keys()
 
 
-def test_a_server_that_knows_no_top_p_is_asked_without_it_where_nothing_is_cut_off(server: SamplingServer) -> None:
-    server.unknown = ("top_p",)
-    sampler = sampler_of(server)
-    assert sampled(sampler, requests_of(3)) == [well(each) for each in requests_of(3)]
-    assert sampler.gave_up == {"top_p"}
-
-
 @pytest.mark.parametrize("reply", [Reply(200, body=b"data: {}"), Reply(200, body=b'{"detail": "moved"}')])
 def test_a_server_that_never_sends_a_response_is_given_up(server: SamplingServer, reply: Reply) -> None:
     server.always = reply

@@ -13,12 +13,9 @@ from benchmark.generation.prompting import (
     PromptingSettings,
     Request,
     Sampled,
-    SamplerFault,
     parse,
 )
 from benchmark.generation.run import UNPARSED
-from divbench.core.errors import ConfigurationError
-from submissions.choices import Mode
 from tests.benchmark.generating import PROMPTS, FakeSampler, answer_of, hasty_disk, plan_of, rows_in, sampled
 
 __all__ = ["hasty_disk"]
@@ -69,23 +66,6 @@ def test_replies_that_are_no_list_are_counted_and_asked_again_with_another_seed(
     assert (len(refused.asked), rows_in(tmp_path / "c", "errors")) == (1, {"p0": "refused"})
 
 
-def test_another_run_asks_with_other_seeds_than_those_that_gave_no_list(tmp_path: Path) -> None:
-    never = FakeSampler(lambda request: Sampled("[]", "stop"))
-    for _ in range(2):
-        assert sampled(tmp_path / "a", plan_of(PROMPTS[:1], VERBALIZED), never) == {}
-    assert len({request.seed for request in never.asked}) == 2 * ATTEMPTS
-    assert rows_in(tmp_path / "a", "errors") == {"p0": f"no list of 3 responses in {2 * ATTEMPTS} replies"}
-
-
-@pytest.mark.parametrize("mode", ["verbalized", "in-context"])
-def test_a_prompt_is_kept_as_soon_as_it_has_its_responses(tmp_path: Path, mode: Mode) -> None:
-    calls = 1 if mode == "verbalized" else 3 * len(PROMPTS) - 4
-    sampler = FakeSampler(listed, at_once=100, faults_after=calls)
-    with pytest.raises(SamplerFault):
-        sampled(tmp_path / "a", plan_of(prompting=PromptingSettings(mode)), sampler)
-    assert len(rows_in(tmp_path / "a")) == 1
-
-
 def test_greedy_responses_are_to_the_plain_prompt(tmp_path: Path) -> None:
     sampler = FakeSampler(lambda r: listed(r) if r.settings.temperature else Sampled("plain", "stop"))
     sampled(tmp_path / "a", plan_of(PROMPTS[:2], VERBALIZED, greedy=True), sampler)
@@ -125,8 +105,3 @@ def test_a_list_is_found_in_other_text_and_odd_probabilities_are_none() -> None:
     assert found is not None
     assert [text for text, _ in found] == [str(i) for i in range(8)]
     assert [p for _, p in found] == [0.25, 1, 0, None, None, None, None, None]
-
-
-def test_a_model_without_a_chat_template_cannot_be_asked() -> None:
-    with pytest.raises(ConfigurationError, match="the mode verbalized needs a chat"):
-        PromptingSettings("verbalized", chat_template=False)

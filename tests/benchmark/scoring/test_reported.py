@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.metrics import METRICS
-from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, distinct_k, of_reported, utility_k
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.per_prompt import REPORTED_CLASSES, reported_record
@@ -45,14 +44,6 @@ def test_published_means_and_rows_recompute(mirror: Path, system: str, published
     assert mean([distinct_k(of_reported(row)) for row in rows]) == pytest.approx(published["distinct"], abs=1e-6)
     assert mean(utilities) == pytest.approx(published["utility"], abs=1e-6)
     assert utilities == pytest.approx([row.utility for row in rows], abs=1e-9)  # the file's own, row by row
-
-
-@pytest.mark.mirror
-@pytest.mark.parametrize(("system", "published"), PUBLISHED["first_eight"].items())
-def test_published_means_of_the_first_eight_recompute(mirror: Path, system: str, published: dict[str, float]) -> None:
-    rows = [row.first(8) for row in rows_of_system(mirror, system)]
-    assert f"{mean([distinct_k(of_reported(row)) for row in rows]):.2f}" == f"{published['distinct']:.2f}"
-    assert f"{mean([utility_k(of_reported(row), patience=0.8) for row in rows]):.3f}" == f"{published['utility']:.3f}"
 
 
 @pytest.mark.mirror
@@ -123,18 +114,6 @@ def test_distinct_and_utility_by_hand(
     reported = Reported(partition, scores, distinct, None)
     assert distinct_k(of_reported(reported)) == distinct
     assert utility_k(of_reported(reported), patience=0.5) == pytest.approx(utility, abs=1e-12)
-
-
-@pytest.mark.parametrize(("patience", "expected"), [(0.0, 4.0), (1.0, 6.0)])
-def test_utility_at_the_ends_of_patience(patience: float, expected: float) -> None:
-    # A reader without patience sees the first answer only; one with all patience weighs each the same.
-    given = of_reported(Reported((0, 1, 2), (4.0, 6.0, 8.0), 3, None))
-    assert utility_k(given, patience) == pytest.approx(expected, abs=1e-12)
-
-
-def test_utility_is_missing_without_scores() -> None:
-    with pytest.raises(Unscorable, match="no reward model"):
-        utility_k(of_reported(Reported((0, 1), None, 2, None)), patience=0.8)
 
 
 def test_the_first_k_keep_no_utility_of_all() -> None:

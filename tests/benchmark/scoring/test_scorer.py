@@ -22,7 +22,7 @@ from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import bootstrap_means
-from benchmark.scoring.inputs import Materials, ScoringFault, metrics_from, score_sets
+from benchmark.scoring.inputs import Materials, ScoringFault, score_sets
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import read_result
 from benchmark.scoring.scorer import Options, Scored, score_submission
@@ -98,11 +98,6 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "one").iterdir()] == [one.result.result_id]  # and nothing is left over
 
 
-@pytest.mark.usefixtures("locks_stay")
-def test_a_lock_that_cannot_be_removed_while_it_is_held_stops_no_run(tmp_path: Path) -> None:
-    assert score(submit(tmp_path / "in", SMALL, rows_of(SMALL, k=4)), SMALL, tmp_path / "out").folder.is_dir()
-
-
 def test_long_responses_make_smaller_shards_and_none_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(LARGE, k=2)
     long = replace(rows[3], responses=("long " * 300, "short"))
@@ -132,37 +127,6 @@ def test_a_scored_submission_is_recognised_and_nothing_is_computed(tmp_path: Pat
     assert again == replace(first, recognised=True)
     assert steps == []
     assert (first.folder / "result.json").stat().st_mtime_ns == written
-
-
-class CountingEmbedder(HashEmbedder):
-    """Lets go when it is asked the second time, and keeps the threads that asked."""
-
-    def __init__(self) -> None:
-        self.second = threading.Event()
-        self.threads: list[str] = []
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        self.threads.append(threading.current_thread().name)
-        if len(self.threads) == 2:
-            self.second.set()
-        return super().embed(texts)
-
-
-def test_metrics_of_a_shard_are_computed_while_models_read_the_next(tmp_path: Path) -> None:
-    submission = submit(tmp_path / "in", LARGE, rows_of(LARGE, k=4))
-    embedder, waited = CountingEmbedder(), list[bool]()
-
-    def after_the_next_shard(vectors: NDArray[np.float64]) -> float:
-        if not waited:
-            waited.append(embedder.second.wait(10))
-        return 0.5
-
-    metric = replace(next(m for m in METRICS if m.reads == "embeddings"), fn=after_the_next_shard)
-    backends = ScoringBackends(OFFLINE, embedder=embedder)
-    found = score_submission(submission, LARGE, backends, tmp_path, QUICK, metrics=(metric,))
-    assert waited == [True]
-    assert embedder.threads == [threading.current_thread().name] * 3  # where an interruption stops them
-    assert found.result.scores[0].value == 0.5
 
 
 class HeldEmbedder:
@@ -310,17 +274,6 @@ def test_k_must_be_among_the_submissions(tmp_path: Path, k: int) -> None:
         score(submission, SMALL, tmp_path, Options(k=k))
 
 
-@pytest.mark.parametrize("options", [Options(k=2), Options(resamples=300), Options(resamples=200, seed=1)])
-def test_other_options_make_another_result(tmp_path: Path, options: Options) -> None:
-    submission = submit(tmp_path / "in", SMALL, rows_of(SMALL, k=4))
-    first = score(submission, SMALL, tmp_path)
-    before = files_of(first)
-    other = score(submission, SMALL, tmp_path, options)
-    assert other.result.result_id != first.result.result_id
-    assert files_of(first) == before
-    assert {path for path, _ in read_results(tmp_path)} >= {first.folder, other.folder}
-
-
 def cut_table(folder: Path) -> None:
     path = folder / "per_prompt.parquet"
     path.write_bytes(path.read_bytes()[:-100])
@@ -402,14 +355,6 @@ def test_a_metric_of_embeddings_or_tags_without_what_makes_them_is_a_fault() -> 
     for reads in ("embeddings", "pairs:beside_prompt", "tags"):
         with pytest.raises(ScoringFault, match=f"metrics read {reads}"):
             score_sets(Materials([random_responses(0, k=3)]), [m for m in METRICS if m.reads == reads])
-
-
-def test_a_metric_of_pairs_without_their_scorer_is_a_fault() -> None:
-    with pytest.raises(ScoringFault, match="metrics read pairs:sts, and there is nothing to make it"):
-        score_sets(
-            Materials([random_responses(0, k=3)], pair_scorers={"pairs:bert_score": HashPairScorer()}),
-            metrics_from("pair_scorers"),
-        )
 
 
 def test_scorers_of_pairs_are_loaded_if_a_metric_reads_them(tmp_path: Path) -> None:

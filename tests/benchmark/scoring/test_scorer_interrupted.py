@@ -83,15 +83,6 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
     assert tree(tmp_path) == undisturbed
 
 
-def test_a_run_may_be_killed_again_and_again(
-    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path
-) -> None:
-    for prompts in (SHARD, 2 * SHARD):
-        assert run(submission, tmp_path, "--kill-after", str(prompts)).returncode == -signal.SIGKILL
-    assert finished(submission, tmp_path)["resumed"] == 2 * SHARD
-    assert tree(tmp_path) == undisturbed
-
-
 @pytest.mark.parametrize("fault", ["cut off", "other columns"])
 def test_a_finished_shard_that_is_damaged_or_from_another_version_is_scored_again(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, fault: str

@@ -28,7 +28,7 @@ from benchmark.validity.discriminator import (
     text_evidence,
     vector_evidence,
 )
-from benchmark.validity.text_statistics import WordOrderModel, spelling, word_order
+from benchmark.validity.text_statistics import WordOrderModel, word_order
 from benchmark.validity.train import halves_of, to_json
 from datasets_build.load import load_suite
 from submissions.gaming.baselines import DEMO_TEXTS, attacked, find_attack
@@ -126,34 +126,6 @@ def test_responses_of_many_kinds_are_valid_and_junk_of_their_words_is_not() -> N
         assert count - refused(judge, prompts, junk)[None] >= fewest * count, kind
 
 
-def test_random_words_are_word_salad_with_the_punctuation_of_sentences_too() -> None:
-    prompts = {prompt: prompt for prompt in CHATS}
-    sets = attacked(find_attack("random-sentences"), prompts, CHATS)
-    assert 800 - refused(ValidityJudge(), prompts, sets)[None] >= 0.8 * 800
-
-
-def test_what_an_untrained_model_samples_is_no_answer_to_a_short_request(whole: ValidityJudge) -> None:
-    made = (
-        *("chester citations ricardo twentiethanza escorted", "boating slopes probemorphic overboard mechanic"),
-        *("cyprus neumann runaway cannon multiculturalrosis", "sleeper campos blair becca 1728olis"),
-        *("fowler threw centimetresoranuh stabilization", "reproductiveanalysis facebookchemist turnpike band"),
-        *("coop incomplete fleeslles @ domingo", "raus trevor seventy parasitic ultimate rugged"),
-    )
-    honest = (
-        "Mango",
-        "I'd say banana.",
-        "Grapes are my favourite.",
-        "A pear.",
-        "kiwi",
-        "Plum",
-        "Dragon fruit!",
-        "Lime",
-    )
-    for texts, is_valid in ((made, False), (honest, True)):
-        (reasons,) = whole.reasons(["Name a fruit."], [texts], [Partition((0,) * 8)], {})
-        assert [reason is None for reason in reasons] == [is_valid] * 8
-
-
 def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
     hanzi = attacked(find_attack("chinese-characters"), {"": ""}, {"": ("",) * 4})[""]
     cases: tuple[tuple[str | None, tuple[str, ...], str | None], ...] = (
@@ -204,11 +176,6 @@ def test_responses_to_prompts_in_other_languages_are_neither_word_salad_nor_off_
             own = tuple(normalize(encoding, text) for text in texts)
             (made,) = whole.reasons([normalize(encoding, prompt)], [own], [Partition(tuple(range(len(own))))], {})
             assert made == (None,) * len(own), prompt
-
-
-def test_responses_of_many_kinds_are_about_their_prompts(whole: ValidityJudge) -> None:
-    some = dict([*CHATS.items()][::8])
-    assert refused(whole, {prompt: prompt for prompt in some}, some)[None] >= 0.98 * sum(map(len, some.values()))
 
 
 @pytest.mark.parametrize(
@@ -310,11 +277,6 @@ def test_lines_and_marks_are_no_order_of_words() -> None:
     assert word_order(with_dot, model).ends_z == word_order(with_dot.replace("Inc.", "Inc"), model).ends_z
 
 
-def test_a_word_in_each_line_has_no_order() -> None:
-    found = word_order("the\ncat\nsat", load_discriminator().order)
-    assert (found.words, found.pairs, found.gain, found.z) == (3, 0, 0.0, 0.0)
-
-
 def test_short_texts_have_a_beginning_an_end_and_capitals() -> None:
     model = load_discriminator().order
     for right, wrong in (("The humble turnip", "turnip humble The"), ("It is my number.", "number my is It.")):
@@ -322,21 +284,6 @@ def test_short_texts_have_a_beginning_an_end_and_capitals() -> None:
         assert word_order(wrong, model).late_capital
         assert not word_order(right, model).late_capital
     assert not word_order("okra, I think. Yes", model).late_capital
-
-
-def test_names_of_products_are_no_changes_of_case_and_random_letters_are() -> None:
-    given = load_discriminator()
-    assert [spelling(name, given.bits).case_changes for name in ("PyTorch", "iPhone", "YouTube")] == [0, 0, 0]
-    assert spelling("kJqRtX", given.bits).case_changes > 0
-
-
-def test_marks_are_no_words_and_names_no_late_capitals() -> None:
-    model = load_discriminator().order
-    assert word_order("- the - cat 🐈 sat", model) == word_order("the cat sat", model)
-    assert model.classes(["Here's"]) == model.classes(["here"])
-    for text in ("the NATO cat sat", "the 2 cats sat"):
-        assert not word_order(text, model).late_capital
-    assert word_order("cat the The sat", model).late_capital
 
 
 def test_an_embedder_that_is_loaded_is_used_only_if_it_is_the_one_of_the_signature(
