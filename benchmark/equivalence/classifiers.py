@@ -3,14 +3,9 @@
 `PairClassifier` computes the logits of any sequence classification model of transformers. Weights are safetensors of a
 pinned revision, without remote code. Each distinct sequence is read once, in batches of similar length, the longest
 first, so that a lack of memory shows at once; a batch that does not fit is halved until it does.
-
-DeBERTa (v2, v3) computes only the relative positions that a batch needs. The library projects and compares all of the
-model's, 512 in deberta-v3-large; two responses of ten words need about fifty. Omitting the others changes no number
-beyond rounding; pairs of such responses are then read 1.5 times as fast on one core, with a tenth of the memory.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,40 +23,6 @@ from divbench.core.errors import ConfigurationError, need
 DEBERTA_V3_LARGE_TOKENISER = ModelFiles("microsoft/deberta-v3-large", "64a8c8eab3e352a784c658aef62be1662607476f")
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; larger batches are not faster
 _SPECIAL_TOKENS = 3  # [CLS], and [SEP] after each response
-
-
-def has_positions_to_leave_out(model: Any) -> bool:
-    """Whether a model is of that family, has relative positions, and has the attributes that are changed here."""
-    if model.config.model_type != "deberta-v2" or not getattr(model.config, "relative_attention", False):
-        return False
-    encoder = model.base_model.encoder
-    known = all(hasattr(encoder, name) for name in ("get_rel_embedding", "get_rel_pos", "layer"))
-    return known and all(
-        2 * getattr(layer.attention.self, "pos_ebd_size", 0) == len(encoder.get_rel_embedding())
-        for layer in encoder.layer
-    )
-
-
-@contextmanager
-def narrow_positions(model: Any, longest: int) -> Iterator[None]:
-    """Let the model read sequences of at most `longest` tokens inside the block, with only the positions they need."""
-    import torch
-
-    encoder = model.base_model.encoder
-    attentions = [layer.attention.self for layer in encoder.layer]
-    known = encoder.get_rel_embedding()  # of −span … span − 1
-    span = len(known) // 2
-    farthest = int(encoder.get_rel_pos(torch.empty(1, longest, 1)).abs().max())  # far ones share buckets
-    needed = min(farthest + 1, span)
-    encoder.get_rel_embedding = lambda: known[span - needed : span + needed]
-    for attention in attentions:
-        attention.pos_ebd_size = needed
-    try:
-        yield
-    finally:
-        del encoder.get_rel_embedding  # uncovers the class's method
-        for attention in attentions:
-            attention.pos_ebd_size = span
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +71,6 @@ class PairClassifier:
         self.context: int | None = min(limits, default=None)
         self.batch_tokens = batch_tokens or _BATCH_TOKENS["cuda" if model.device.type == "cuda" else "cpu"]
         self._special = [token for token in tokeniser.all_special_tokens if len(token) > 1]
-        self._narrows = has_positions_to_leave_out(model)
         rows = model.get_input_embeddings().weight.shape[0]
         size = max(tokeniser.get_vocab().values()) + 1
         if size > rows:
@@ -195,8 +155,7 @@ class PairClassifier:
             inputs["token_type_ids"] = np.array(rows, dtype=np.int64)
 
         def run() -> Floats:
-            narrow = narrow_positions(self.model, longest) if self._narrows else nullcontext()
-            with torch.inference_mode(), narrow:
+            with torch.inference_mode():
                 tensors = {name: torch.from_numpy(array).to(device) for name, array in inputs.items()}
                 logits: Floats = self.model(**tensors).logits.cpu().double().numpy()
                 return logits

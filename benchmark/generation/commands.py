@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from benchmark.generation.internals import InternalsReader
     from benchmark.generation.journal import Journal
     from benchmark.generation.prompting import PromptingSettings, SamplingSettings
-    from benchmark.generation.run import Plan, PlannedSet, Sweep
+    from benchmark.generation.run import Plan
     from benchmark.generation.setup import Model
     from benchmark.models.hf_states import SamplingParameters
     from datasets_build.schema import Suite
@@ -64,10 +64,7 @@ class ModelOptions:
         str | None,
         prompts_option(
             callback=_with_lines,
-            help=(
-                'Prompt template with {prompt} in it, such as "Q: {prompt}\\nA:", in place of the chat template; for '
-                "models without one."
-            ),
+            help='Prompt template in place of the chat template, such as "Q: {prompt}\\nA:"; for models without one.',
         ),
     ] = None
     device: DeviceOption = None
@@ -95,10 +92,7 @@ def generate(
     model: Annotated[
         str,
         typer.Argument(
-            help=(
-                "Model to sample: ORG/NAME@COMMIT on the Hub, a folder, offline (the bundled model), or NAME@URL of "
-                "a server."
-            )
+            help="Model: ORG/NAME@COMMIT on the Hub, a folder, offline (the bundled model), or NAME@URL of a server."
         ),
     ],
     destination: Annotated[
@@ -108,9 +102,8 @@ def generate(
         str,
         prompts_option(
             help=(
-                "Suite of prompts: demo, noveltybench-curated, noveltybench-wildchat, gssbench (its unique prompts), "
-                "or a file of your own prompts or contexts: .jsonl, .csv, .parquet (prompt, and prompt_id or id), or "
-                ".txt with one per line."
+                "Suite of prompts: demo, noveltybench-curated, noveltybench-wildchat or gssbench; or a file: "
+                ".jsonl, .csv, .parquet (prompt, and prompt_id or id), or .txt with one per line."
             )
         ),
     ],
@@ -119,43 +112,23 @@ def generate(
     k: Annotated[int, sampling_option(min=1, max=1000, help="Number of responses per prompt.")] = 10,
     temperature: Annotated[float, sampling_option(min=0, help="Sampling temperature; 0 is greedy.")] = 1.0,
     top_k: Annotated[
-        int | None,
-        sampling_option(
-            min=0,
-            help="Number of most probable tokens to sample from; 0: all. Default: the suite authors' (gssbench 10).",
-        ),
+        int | None, sampling_option(min=0, help="Most probable tokens to sample from; 0: all; gssbench's default: 10.")
     ] = None,
     top_p: Annotated[float, sampling_option(max=1, help="Nucleus sampling threshold (top-p).")] = 1.0,
     max_tokens: Annotated[
-        int | None,
-        sampling_option(
-            min=1,
-            help=(
-                "Maximum number of new tokens per response; default: the suite authors' (noveltybench 512, others 256)."
-            ),
-        ),
+        int | None, sampling_option(min=1, help="New tokens per response; default: 256, noveltybench 512.")
     ] = None,
-    seed: Annotated[
-        int,
-        sampling_option(
-            help="Random seed of the run. Each response has a seed of its own; rounding still depends on the batches."
-        ),
-    ] = 0,
+    seed: Annotated[int, sampling_option(help="Random seed; each response has a seed derived from it.")] = 0,
     system_prompt: Annotated[str | None, prompts_option(help="System prompt of every chat; default: none.")] = None,
     stop: Annotated[
-        list[str] | None,
-        sampling_option(help="Stop string, for models without an end token; \\n is a line break (repeatable)."),
+        list[str] | None, sampling_option(help="Stop string, for models without an end token (repeatable).")
     ] = None,
     internals: Annotated[
-        bool,
-        internals_option(
-            "--internals",
-            help="Recording of token likelihoods and hidden-state statistics, for the uncertainty metrics.",
-        ),
+        bool, internals_option("--internals", help="Recording of token likelihoods and hidden-state statistics.")
     ] = False,
     sweep: Annotated[
         str | None,
-        sampling_option(help="Decoding parameter to sweep: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20."),
+        sampling_option(help="Decoding parameter to sweep, such as temperature=0.2:1.2:100 or top_k=1:64:20."),
     ] = None,
     name: Annotated[str | None, output_option(help="System name; default: the model's name.")] = None,
     about: Annotated[list[str] | None, output_option(metavar="KEY=VALUE", help=ABOUT_HELP)] = None,
@@ -187,7 +160,7 @@ def generate(
     """
     from benchmark.generation.journal import contents_of, open_journal, remove_journal
     from benchmark.generation.prompting import PromptingSettings
-    from benchmark.generation.run import Plan, parse_sweep, write_sweep
+    from benchmark.generation.run import Plan, PlannedSet, parse_sweep, sweep_sets, write_sweep
     from benchmark.generation.setup import load, manifest_of, settings_of, suite_named, write_output
     from submissions.checking.prompts import OWN
     from submissions.checking.response_kinds import kinds_text
@@ -203,7 +176,12 @@ def generate(
     ends = tuple(str(_with_lines(text)) for text in stop or ())
     prompts = suite_named(suite, mirror)
     settings = settings_of(prompts.name, temperature, top_k, top_p, max_tokens)
-    plan = Plan(_planned(prompts, points, settings, seed), prompting, k, seed, greedy=internals)
+    sets = (
+        tuple(PlannedSet(prompt.prompt_id, prompt, settings) for prompt in prompts.prompts)
+        if points is None
+        else sweep_sets(prompts.prompts, points, settings, seed)
+    )
+    plan = Plan(sets, prompting, k, seed, greedy=internals)
     layers = [chosen["layer"], chosen["average_layers"]] if internals else None
     journal_path = destination.parent / f".{destination.name}.partial.sqlite"
     with open_journal(journal_path) as journal:
@@ -266,17 +244,6 @@ def _check_options(model: str, mode: str, *, internals: bool, is_sweep: bool, ch
         raise ConfigurationError(f"the mode {mode} has no tokens for single responses", "leave out --internals")
     if internals and is_sweep:
         raise ConfigurationError("a sweep has no internals", "leave out --internals")
-
-
-def _planned(
-    suite: "Suite", points: "Sweep | None", settings: "SamplingSettings", seed: int
-) -> "tuple[PlannedSet, ...]":
-    """Return the response sets to sample: one per prompt of a suite, or the sets of a sweep."""
-    from benchmark.generation.run import PlannedSet, sweep_sets
-
-    if points is None:
-        return tuple(PlannedSet(prompt.prompt_id, prompt, settings) for prompt in suite.prompts)
-    return sweep_sets(suite.prompts, points, settings, max(len(points.values), len(suite.prompts)), seed)
 
 
 def _identity(

@@ -311,13 +311,14 @@ def parse_sweep(text: str) -> Sweep:
 
 
 def sweep_sets(
-    contexts: Sequence[Prompt], sweep: Sweep, settings: SamplingSettings, sets: int, seed: int
+    contexts: Sequence[Prompt], sweep: Sweep, settings: SamplingSettings, seed: int, sets: int | None = None
 ) -> tuple[PlannedSet, ...]:
     """Plan the response sets, ordered by label.
 
     The numbers of sets per setting differ by at most one, and so do the numbers per context. Contexts are paired with
     settings at random.
     """
+    sets = sets or max(len(sweep.values), len(contexts))
     points = np.arange(sets) * len(sweep.values) // sets
     rounds = -(-sets // len(contexts))
     dealt = np.concatenate(

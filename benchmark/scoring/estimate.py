@@ -193,18 +193,6 @@ def resample_weights(
     return _drawn(count, resamples, np.random.default_rng(seed))[:, codes]
 
 
-def weighted_means(values: Floats, weights: Floats) -> Floats:
-    """Return the weighted mean of each column without missing values, [resamples, columns]; NaN if it has none."""
-    finite = np.isfinite(values)
-    if finite.all():
-        counts = weights.sum(axis=1, keepdims=True)
-    else:
-        values, counts = np.where(finite, values, 0.0), weights @ finite.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        means: Floats = (weights @ values) / counts
-    return means
-
-
 def weights_with_original(
     rows: int, *, clusters: Sequence[Hashable] | None = None, resamples: int = 1000, seed: int = 0
 ) -> Floats:

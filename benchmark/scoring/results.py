@@ -1,7 +1,5 @@
 """A result: the schema of `result.json` (aggregates with intervals, counts, signatures), and reading its folder."""
 
-import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cache
@@ -17,7 +15,7 @@ from benchmark.models.devices import ModelRun
 from benchmark.scoring.internals_file import HowRead, Part
 from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
-from divbench.core.errors import InputError
+from divbench.core.errors import InputError, first_fault
 from divbench.core.files import sha256_of
 from submissions.schema import MAX_K, Line, Manifest
 from submissions.untrusted.json_files import strict_json
@@ -203,31 +201,6 @@ class Result(Part):
     per_prompt_sha256: Hex
 
 
-_LONGEST_SIGNATURE_1 = 4000  # characters; the time that the pattern takes grows with their square
-_SIGNATURE_1 = re.compile(
-    r"(?P<metric>[^|]+)\|v:(?P<version>\d+)(?P<parameters>(?:\|.*?)?)\|profile:(?P<profile>[^|]*)"
-    r"(?P<models>(?:\|model:.*?)?)\|data:(?P<suite>[^|]*)\|k:(?P<k>\d+)\|divbench:(?P<divbench>[^|]*)",
-    re.DOTALL,
-)
-
-
-def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a `result.json` of version 1, where a signature was one line of text, to version 2."""
-    scores = []
-    for score in document["scores"]:
-        text = score["signature"]
-        match = _SIGNATURE_1.fullmatch(text) if len(text) <= _LONGEST_SIGNATURE_1 else None
-        if match is None:
-            raise ValueError(f"{text[:200]!r} is not a signature")
-        parameters = [part.partition(":") for part in re.split(r"\|(?=[\w-]+:)", match["parameters"])[1:]]
-        signature = match.groupdict() | {
-            "parameters": [(key, value) for key, _, value in parameters],
-            "models": match["models"].split("|model:")[1:],
-        }
-        scores.append({**score, "signature": signature})
-    return {**document, "schema_version": 2, "scores": scores}
-
-
 @dataclass(frozen=True, slots=True)
 class ResultKey:
     """Identity of a result: equal keys mean equal results. `internals` is the digest of the internals file, if any."""
@@ -266,15 +239,12 @@ def read_result(folder: Path) -> Result | Missing:
         if path.stat().st_size > MAX_RESULT_BYTES:
             return Missing(f"{RESULT_FILE} has more than {MAX_RESULT_BYTES:,} bytes")
         text = path.read_bytes().decode("utf-8")
-        document = strict_json(text)
-        if isinstance(document, dict) and document.get("schema_version") == 1:
-            text = json.dumps(from_version_1(document))
+        strict_json(text)
         result = Result.model_validate_json(text)
         if sha256_of(folder / PER_PROMPT_FILE) != result.per_prompt_sha256:
             return Missing(f"{PER_PROMPT_FILE} is not the one that {RESULT_FILE} names")
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        return Missing(f"{RESULT_FILE}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        return Missing(f"{RESULT_FILE}: {first_fault(error)}")
+    except (OSError, ValueError, RecursionError) as error:
         return Missing(str(error))
     return result

@@ -63,13 +63,6 @@ def test_probabilities_are_those_of_one_pair_at_a_time(
     assert np.ptp(found) > 0.1  # or being equal says little
 
 
-@pytest.mark.parametrize("changes", [{"relative_attention": False, "pos_att_type": []}, {"position_buckets": -1}])
-def test_other_kinds_of_positions(changes: dict[str, Any], tmp_path: Path) -> None:
-    folder = save_deberta(tmp_path / "mine", **changes)
-    spec = replace(find_generation_similarity(str(folder)), window=WINDOW)
-    assert spec.load().scores(QUESTIONS) == pytest.approx(one_by_one(folder, QUESTIONS), abs=1e-5)
-
-
 def test_nothing_is_read_behind_the_window(similarity: GenerationSimilarity) -> None:
     backend = similarity.load()
     long = TEXTS[-1]

@@ -33,7 +33,7 @@ def contexts(count: int) -> list[Prompt]:
 
 def layout(count: int, points: Sequence[float], sets: int, seed: int = 0) -> Labels:
     """The label and the context of each set."""
-    items = sweep_sets(contexts(count), Sweep("temperature", tuple(points)), SamplingSettings(), sets, seed)
+    items = sweep_sets(contexts(count), Sweep("temperature", tuple(points)), SamplingSettings(), seed, sets)
     return [(item.settings.temperature, item.prompt.prompt_id) for item in items]
 
 
@@ -96,7 +96,7 @@ def test_the_other_settings_stay() -> None:
     settings = SamplingSettings(0.3, 9, 0.8, 20)
     for text in ("temperature=0:1:3", "top_p=0.1:1:3", "top_k=1:5:3"):
         swept = parse_sweep(text)
-        for item, value in zip(sweep_sets(contexts(2), swept, settings, 3, 0), swept.values, strict=True):
+        for item, value in zip(sweep_sets(contexts(2), swept, settings, 0, 3), swept.values, strict=True):
             expected = {"temperature": 0.3, "top_p": 0.8, "top_k": 9} | {swept.parameter: value}
             found = {name: getattr(item.settings, name) for name in expected}
             assert found == expected

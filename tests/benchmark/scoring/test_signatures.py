@@ -1,6 +1,5 @@
 """Whatever a number depends on stands in its signature, and the profiles say which metrics they can compute."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,12 +11,12 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring.internals_file import HowRead
 from benchmark.scoring.profiles import Profile, find_profile
-from benchmark.scoring.results import Result, from_version_1, sign
+from benchmark.scoring.results import sign
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.schema import Suite
 from tests.benchmark.fakes import HashPairScorer
-from tests.benchmark.helpers import GOLDEN, suite_of
+from tests.benchmark.helpers import suite_of
 
 OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals", "partition+validity")
 OF_INTERNALS = ("metrics", "internals", "partition+internals")
@@ -153,18 +152,3 @@ def test_a_profile_computes_what_it_has_the_models_for() -> None:
     ends = replace(FULL, orders=OrderPlan("endpoint")).metrics()
     assert ends == tuple(metric for metric in METRICS if metric.reads not in ("surprisals:curve", *OF_INTERNALS))
     assert BY_ID["d_can"] in ends
-
-
-def test_a_result_of_version_1_is_read_with_the_same_signatures() -> None:
-    stored = json.loads((GOLDEN / "result_v1.json").read_text(encoding="utf-8"))
-    result = Result.model_validate_json(json.dumps(from_version_1(stored)))
-    assert stored["schema_version"] == 1
-    assert result.schema_version == 2
-    assert [str(score.signature) for score in result.scores] == [score["signature"] for score in stored["scores"]]
-    signed = {score.metric: score.signature for score in result.scores}
-    d_can, utility = signed["d_can"], signed["distinct_k"]
-    assert d_can.parameters == (("layout", "instruct-exact-bos:model"), ("orders", "balanced-1-seed:42"))
-    assert (d_can.profile, d_can.models, d_can.k) == ("offline", (OFFLINE_LM.signature,), 2)
-    assert utility.models == ("greedy-v1,rouge-1-f1,no-stemmer,over-0.458",)
-    assert Result.model_validate_json(result.model_dump_json()) == result  # an object in JSON
-    assert json.loads(result.model_dump_json())["scores"][0]["signature"]["metric"] == result.scores[0].metric
