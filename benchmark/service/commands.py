@@ -141,7 +141,7 @@ def rescore(*, options: WorkerOptions, cluster: ClusterOptions) -> None:
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """
-    from benchmark.service.rescore import rescore as run
+    from benchmark.service.worker import rescore as run
 
     worker = options.worker(existing=True)
     emit, stop = event_writer(worker.name, sys.stdout), stop_on_signals()

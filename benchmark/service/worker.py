@@ -4,13 +4,15 @@ Several workers may share a queue. A worker claims a submission under a lease, w
 lost its claim stops at the next shard and publishes nothing. A result is published in one commit, and its bytes do not
 depend on the worker. The worker waits while the store is unreachable, no submission can stop it, and a host failure
 does not count as an attempt. On a cluster a worker processes several submissions at once, so that no actor is idle.
+
+`rescore` scores scored submissions again, after a new metric, version, model or profile.
 """
 
 import math
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -25,7 +27,7 @@ from benchmark.cluster.session import ClusterSession
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import ScoringFault
-from benchmark.scoring.scorer import Options, Scored, score_submission
+from benchmark.scoring.scorer import Options, Scored, result_id, score_submission
 from benchmark.service.failures import MAX_HOST_FAILURES, HostHealth, log_tail, public_message
 from benchmark.service.fetch import (
     NotAcceptable,
@@ -38,14 +40,17 @@ from benchmark.service.fetch import (
 from benchmark.service.lease import GRACE, ClaimKeeper, EventSink, Stop, Stopped, wait, with_backoff
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError
+from submissions.checking.prompts import OWN
 from submissions.storage.file_store import FileStore, LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Problem
-from submissions.work_queue.operations import adopt, claim, fail, finish, reject, submissions_without_state
+from submissions.work_queue import operations
+from submissions.work_queue.queue_files import paths_of_result
 from submissions.work_queue.schema import (
     MAX_ATTEMPTS,
     Claim,
     DamagedState,
+    IllegalTransition,
     QueueBusy,
     QueueError,
     State,
@@ -255,7 +260,9 @@ def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State],
     token = secrets.token_hex(8)  # one for all retries: if a reply is lost, the next returns the claim it made
 
     def attempt() -> Claim | None:
-        return claim(worker.store, worker.name, worker.lease, worker.clock(), profile, wanted=wanted, token=token)
+        return operations.claim(
+            worker.store, worker.name, worker.lease, worker.clock(), profile, wanted=wanted, token=token
+        )
 
     return shared.retry(attempt)
 
@@ -322,7 +329,9 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
         try:
             results = {outcome.result.result_id: outcome.folder}
             where = worker.results_store
-            shared.retry(lambda: finish(worker.store, keeper.claim, results, worker.clock(), results_store=where))
+            shared.retry(
+                lambda: operations.finish(worker.store, keeper.claim, results, worker.clock(), results_store=where)
+            )
             shared.report_success(name, attempt, outcome, seconds)
             shared.count("scored")
             return
@@ -334,7 +343,7 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
         _conclude_failure(worker, shared, keeper, outcome)
         return
     problems = outcome
-    state = shared.retry(lambda: reject(worker.store, keeper.claim, problems, worker.clock()))
+    state = shared.retry(lambda: operations.reject(worker.store, keeper.claim, problems, worker.clock()))
     errors = sum(problem.severity == "error" for problem in problems)
     shared.emit("rejected", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
     shared.count("rejected")
@@ -354,7 +363,7 @@ def _conclude_failure(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, 
         shared.emit("waiting", reason="after a host failure", seconds=worker.poll)
         wait(worker.poll, shared.stop)
         return
-    state = shared.retry(lambda: fail(worker.store, keeper.claim, log, worker.clock()))
+    state = shared.retry(lambda: operations.fail(worker.store, keeper.claim, log, worker.clock()))
     final = state.current.state == "failed"
     shared.emit("failed", submission=name, attempt=attempt, final=final, reason=log.splitlines()[-1])
     shared.count("failed")
@@ -365,7 +374,7 @@ def _adopt_all(worker: Worker, shared: WorkerState) -> None:
 
     A submission that fails its checks gets no state, because it has no valid id; it is reported once.
     """
-    for name in submissions_without_state(worker.store):
+    for name in operations.submissions_without_state(worker.store):
         if shared.stop.requested:
             return
         if name in shared.unacceptable:
@@ -373,7 +382,7 @@ def _adopt_all(worker: Worker, shared: WorkerState) -> None:
         try:
             with private_folder() as folder:
                 submission, _ = fetch_checked(worker.store, name, folder, worker.suites)
-                adopt(worker.store, submission, worker.name, worker.clock())
+                operations.adopt(worker.store, submission, worker.name, worker.clock())
             shared.emit("adopted", submission=name, system=submission.manifest.name)
         except (StoreFault, QueueBusy):
             raise
@@ -383,3 +392,129 @@ def _adopt_all(worker: Worker, shared: WorkerState) -> None:
             if not isinstance(error, ConfigurationError):  # which a file that this machine lacks may end
                 shared.unacceptable.add(name)
             shared.pass_over(name, public_message(error))
+
+
+def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
+    """Score all scored submissions that have no result of the worker's profile, metrics and options.
+
+    Each result is published beside the old ones as soon as it is made, so an interrupted run continues. Return the
+    number of submissions by outcome: scored, there (before), passed over (cannot be scored here) or failed.
+    """
+    try:
+        shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures))
+        threads = worker.load()
+        scored = iter(_with_their_results(worker))
+        run_concurrently(lambda: _rescore_all(worker, shared, scored), threads, stop)
+    except DivBenchError as error:
+        emit("stopped", reason=public_message(error), hint=error.hint)
+        raise
+    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "failed")})
+    return shared.outcomes
+
+
+def _with_their_results(worker: Worker) -> list[tuple[State, frozenset[str]]]:
+    """Return the scored submissions, each with the ids of its results whose files the store still has."""
+    store = worker.results_store or worker.store
+    paths = set(store.paths(store.head(), "results"))
+
+    def present(state: State) -> frozenset[str]:
+        return frozenset(result for result in state.results if paths.issuperset(paths_of_result(result)))
+
+    return [(state, present(state)) for state in operations.states(worker.store) if state.current.state == "scored"]
+
+
+def _rescore_all(worker: Worker, shared: WorkerState, scored: Iterator[tuple[State, frozenset[str]]]) -> None:
+    """Process submissions from an iterator shared by all threads, until none is left or a stop is requested."""
+    while not shared.stop.requested:
+        with ExitStack() as preparing:
+            preparing.enter_context(shared.preparing)
+            if (submission := next(scored, None)) is None:
+                return
+            try:
+                shared.count(_rescore(worker, shared, *submission, preparing))
+            except Stopped:
+                return
+
+
+def _rescore(worker: Worker, shared: WorkerState, state: State, present: frozenset[str], preparing: ExitStack) -> str:
+    """Score a submission unless the store has the result; return the outcome."""
+    name, began = state.submission_id, time.monotonic()
+
+    def check() -> None:
+        if shared.stop.requested:
+            raise Stopped
+
+    try:
+        if obstacle := shared.retry(lambda: worker.obstacle(state), grace=0):
+            shared.pass_over(name, obstacle)
+            return "passed_over"
+        scored = _new_result(worker, shared, state, present, preparing, check)
+        if scored is None:
+            shared.emit("there", submission=name)
+            return "there"
+        publish = partial(
+            operations.add_results, worker.store, name, {scored.result.result_id: scored.folder}, worker.name,
+            profile=worker.backends.profile.name, results_store=worker.results_store,
+        )  # fmt: skip
+        shared.retry(lambda: publish(now=worker.clock()))
+    except (Stopped, NoWriteAccess):
+        raise
+    except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it has been withdrawn meanwhile
+        shared.pass_over(name, public_message(error))
+        return "passed_over"
+    except Exception as error:  # whatever the error is, the next submission may succeed
+        check()  # the signal that stops us may have ended the checks
+        return _conclude_rescoring(worker, shared, state, error)
+    shared.report_success(name, state.current.attempt, scored, time.monotonic() - began)
+    return "scored"
+
+
+def _conclude_rescoring(worker: Worker, shared: WorkerState, state: State, error: Exception) -> str:
+    """Report a failure, unless the submission and its files were withdrawn meanwhile; return the outcome."""
+    name, reason = state.submission_id, log_tail(error).splitlines()[-1]
+    if isinstance(error, NotAcceptable):
+        if shared.retry(lambda: operations.state_of(worker.store, name), grace=0).current.state == "withdrawn":
+            shared.pass_over(name, "it was withdrawn")
+            return "passed_over"
+        reason = public_message(error)
+    shared.emit("failed", submission=name, attempt=state.current.attempt, final=True, reason=reason)
+    with shared.lock:
+        if shared.host.record_failure(name, error):
+            shared.host.check(error)
+    return "failed"
+
+
+def _new_result(
+    worker: Worker,
+    shared: WorkerState,
+    state: State,
+    present: frozenset[str],
+    preparing: ExitStack,
+    check: Callable[[], None],
+) -> Scored | None:
+    """Fetch, check and score a submission; None if it has the result already."""
+
+    def is_known(submission: Submission, suite: Suite) -> bool:
+        return result_id(submission, suite, worker.backends.profile, worker.options, metrics=worker.metrics) in present
+
+    with private_folder() as folder:
+
+        def is_known_by_manifest() -> bool:
+            manifest = fetch_manifest(worker.store, state.submission_id)
+            if manifest is None or manifest.suite == OWN:  # the suite of own prompts is made of the rows
+                return False
+            unread = Submission(folder, manifest, state.submission_id, 0, state.rows_digest, in_suite_order=False)
+            return is_known(unread, worker.suites.find(manifest.suite))
+
+        def fetched() -> tuple[Submission, Suite]:
+            check()
+            return fetch_checked(worker.store, state.submission_id, folder, worker.suites)
+
+        check()
+        if shared.retry(is_known_by_manifest, grace=0):
+            return None
+        submission, suite = shared.retry(fetched, grace=0)
+        if is_known(submission, suite):
+            return None
+        preparing.close()
+        return worker.score(submission, suite, check)

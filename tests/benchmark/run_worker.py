@@ -29,8 +29,7 @@ from benchmark.scoring.scorer import Options
 from benchmark.service import fetch
 from benchmark.service.commands import event_writer, stop_on_signals
 from benchmark.service.lease import EventSink
-from benchmark.service.rescore import rescore
-from benchmark.service.worker import Worker, work
+from benchmark.service.worker import Worker, rescore, work
 from datasets_build.load import load_suite
 from divbench.core.errors import DivBenchError
 from submissions.checking.validate import validate

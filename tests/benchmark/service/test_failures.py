@@ -18,8 +18,7 @@ from benchmark.models.servers import ServerFault
 from benchmark.scoring.inputs import ScoringFault
 from benchmark.service.failures import HostFault, HostHealth, hint_of, log_tail, public_text
 from benchmark.service.lease import Stop
-from benchmark.service.rescore import rescore
-from benchmark.service.worker import Worker, work
+from benchmark.service.worker import Worker, rescore, work
 from divbench.core.errors import ConfigurationError, InputError, UnknownSuite
 from submissions.storage.file_store import FileStore, FolderStore, LocalDiskFault, NoWriteAccess
 from submissions.work_queue.operations import state_of, states

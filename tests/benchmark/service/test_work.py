@@ -17,8 +17,7 @@ from benchmark.service import worker as worker_module
 from benchmark.service.failures import HostHealth
 from benchmark.service.fetch import Suites
 from benchmark.service.lease import Stop, Stopped, with_backoff
-from benchmark.service.rescore import rescore
-from benchmark.service.worker import Worker, WorkerState, work
+from benchmark.service.worker import Worker, WorkerState, rescore, work
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.storage.file_store import FolderStore, StoreFault
@@ -40,7 +39,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_proposals_are_adopted_and_scored(
-    store: FolderStore, tmp_path: Path, log: EventLog, checked_by_forks: None
+    store: FolderStore, tmp_path: Path, log: EventLog, checks_in_process: None
 ) -> None:
     good = demo(tmp_path / "good", "good")
     name = open_submission(good)[0].id
@@ -59,7 +58,7 @@ def test_proposals_are_adopted_and_scored(
 
 
 def test_a_proposal_for_a_suite_that_arrives_later_is_adopted_without_a_new_start(
-    store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch, checked_by_forks: None
+    store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch, checks_in_process: None
 ) -> None:
     good = demo(tmp_path / "good", "good")
     name = open_submission(good)[0].id
