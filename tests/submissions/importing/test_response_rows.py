@@ -231,39 +231,16 @@ def with_sample(number: int, **changes: Any) -> list[object]:
 
 
 BAD: dict[str, tuple[list[object], list[Place], str]] = {
-    "unknown id": (
-        with_row(2, prompt_id="toy-9", prompt="Say thing 9."),
-        [("prompt_ids", 2, "prompt_id"), ("prompt_ids", None, "prompt_id")],
-        "'toy-9' is not a prompt id of toy",
-    ),
-    "another text": (
-        with_row(3, prompt="Say thing 3."),
-        [("prompt_text", 3, "prompt")],
-        "the text of toy-2 differs from the suite's at character 11",
-    ),
-    "missing prompts": (
-        [*a_prompt_a_row()[1:2]],
-        [("prompt_ids", None, "prompt_id")],
-        "no responses to 3 of 4 prompts: toy-0, toy-2, toy-3",
-    ),
     "null response": (
         with_row(2, responses=["a", None, "c"]),
         [("json", 2, "responses[1]")],
         "null, expected a string",
     ),
-    "null list": (with_row(2, responses=None), [("json", 2, "responses")], "null, expected a list"),
     "no responses": (with_row(2, responses=...), [("json", 2, "responses")], "the field is missing"),
     "no id": (with_row(2, prompt_id=...), [("json", 2, "prompt_id")], "the field is missing"),
     "numbers": (
         with_row(2, responses=["a", 5, True]),
         [("json", 2, "responses[1]"), ("json", 2, "responses[2]")],
-        "a whole number, expected a string",
-    ),
-    "text as a list": (with_row(2, responses="abc"), [("json", 2, "responses")], "a string, expected a list"),
-    "object as an id": (with_row(2, prompt_id={"id": 1}), [("json", 2, "prompt_id")], "an object, expected a string"),
-    "reason as a number": (
-        with_row(2, finish_reasons=["stop", 1, None]),
-        [("json", 2, "finish_reasons[1]")],
         "a whole number, expected a string",
     ),
     "surrogate": (with_row(2, responses=["a", LONE, "c"]), [("json", 2, "responses[1]")], "has an unpaired surrogate"),
@@ -277,15 +254,8 @@ BAD: dict[str, tuple[list[object], list[Place], str]] = {
         [("encoding", 2, "")],
         "not UTF-8: byte 0xe9 at offset 41",
     ),
-    "NaN": (with_line(2, raw("[NaN]")), [("json", 2, "")], "not JSON: NaN is not a JSON value"),
-    "repeated key": (
-        with_line(2, b'{"prompt_id": "toy-1", "responses": ["a"], "responses": ["b"]}'),
-        [("json", 2, "")],
-        "the key 'responses' is repeated",
-    ),
     "half a line": (with_line(2, raw('["a", "b')[:-1]), [("json", 2, "")], "not JSON: "),
     "no object": (with_line(2, b'["toy-1"]'), [("json", 2, "")], "a JSON list, expected an object"),
-    "brackets": (with_line(2, b"[" * 100_000), [("json", 2, "")], "not JSON: nested more than 8 deep"),
     "huge integer": (with_line(2, raw("9" * 5000)), [("json", 2, "")], "not JSON: Exceeds the limit"),
     "sample twice": (
         with_sample(5, sample_idx=0),
@@ -308,20 +278,10 @@ BAD: dict[str, tuple[list[object], list[Place], str]] = {
         [("manifest", 7, "model")],
         "'m-1' here, but 'm-0' in row 1",
     ),
-    "two steps of training": (
-        [row | {"global_step": 100 * (i // 6)} for i, row in enumerate(a_response_a_row())],
-        [("manifest", 7, "global_step")],
-        "100 here, but 0 in row 1",
-    ),
     "wrong temperature": (
         [row | {"temperature": "hot"} for row in a_prompt_a_row()],
         [("manifest", 1, "temperature")],
         "Input should be a valid number",
-    ),
-    "too many responses": (
-        [row | {"responses": ["x"] * 1001} for row in a_prompt_a_row()],
-        [("manifest", 1, "responses")],
-        "less than or equal to 1000",
     ),
     "no usual name": (
         [*renamed(a_prompt_a_row(), responses="said")],

@@ -10,7 +10,6 @@ import pytest
 
 from submissions.checking.validate import open_submission
 from submissions.storage.submission_folders import REPORTED_FILE
-from submissions.untrusted.findings import Rejected
 from submissions.work_queue.operations import (
     claim,
     fail,
@@ -39,7 +38,7 @@ from submissions.work_queue.schema import (
     UnknownSubmission,
 )
 from tests.conftest import write_toy
-from tests.submissions.conftest import add_reported, change_manifest, find_toy
+from tests.submissions.conftest import add_reported, find_toy
 from tests.submissions.queueing import (
     CLAIMLESS,
     ERROR,
@@ -126,13 +125,6 @@ def test_handing_in_is_one_commit_with_all_files(tmp_path: Path, store: MemorySt
     copied.mkdir()
     fetch(store, name, copied)
     assert open_submission(copied, find_toy)[0].id == name
-
-
-def test_what_is_rejected_is_not_handed_in(tmp_path: Path, store: MemoryStore) -> None:
-    folder = change_manifest(write_toy(tmp_path / "toy"), more=1)
-    with pytest.raises(Rejected):
-        submit(store, folder, ME, T0, find_suite=find_toy)
-    assert len(store.trees) == 1
 
 
 def test_the_same_generations_under_another_manifest_are_seen(tmp_path: Path, store: MemoryStore) -> None:
