@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -25,9 +25,9 @@ from divbench.core.errors import ConfigurationError, DivBenchError, counted
 from divbench.core.files import canonical_json
 from divbench.core.tables import Table
 from leaderboard.app.downloads import TemporaryFolder
-from leaderboard.app.importing import import_in_child
 from submissions.checking.response_kinds import kinds_text
-from submissions.checking.validate import validate_in_child
+from submissions.checking.validate import stopped, validate_in_child
+from submissions.importing.importers import import_submission
 from submissions.schema import Manifest
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import (
@@ -37,9 +37,9 @@ from submissions.storage.submission_folders import (
     REPORTED_FILE,
     read_manifest,
 )
-from submissions.untrusted.findings import Findings, Problem
+from submissions.untrusted.findings import Findings, Problem, Rejected
 from submissions.untrusted.plain_text import one_line
-from submissions.untrusted.process import Limits
+from submissions.untrusted.process import Limits, Stopped, run_limited
 from submissions.work_queue.operations import submit
 from submissions.work_queue.printing import person, when
 from submissions.work_queue.schema import Identity, Listing, Quota, Receipt
@@ -209,6 +209,36 @@ class Intake:
         with self._lock:
             self._kept[token] = _Kept(submission, self._clock())
         return Checked(token, manifest, report)
+
+
+def import_in_child(file: Path, kind: str, out: Path, known: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """Make a submission folder from a file with `import_submission`, given the manifest's fields ready for JSON.
+
+    Return the document of `validate_in_child`, with the file's unused fields as `passed_over`. If the file is not
+    accepted, there is no folder.
+    """
+    request = {"file": str(file.absolute()), "kind": kind, "out": str(out.absolute()), "known": dict(known)}
+    try:
+        document: dict[str, Any] = run_limited(f"{__name__}:imported", request, limits)
+    except Stopped as error:
+        return stopped(str(error))
+    return document
+
+
+def imported(request: dict[str, Any]) -> dict[str, Any]:
+    """In the limited process: import the file of a request."""
+    known = request["known"]
+    submitter = known["submitter"]
+    submitter |= {"links": tuple(submitter.get("links", ()))}
+    if submitter.get("date"):
+        submitter |= {"date": date.fromisoformat(submitter["date"])}
+    try:
+        report, passed_over = import_submission(Path(request["file"]), request["kind"], Path(request["out"]), known)
+    except Rejected as error:
+        return {"accepted": False, "id": None, "counts": None} | error.findings.as_json()
+    assert report.submission is not None  # noqa: S101 - otherwise `Rejected` was raised
+    accepted = {"accepted": True, "id": report.submission.id, "counts": asdict(report.counts)}
+    return accepted | report.findings.as_json() | {"passed_over": sorted(passed_over)}
 
 
 def take(source: Path, target: Path, limit: int) -> Problem | None:

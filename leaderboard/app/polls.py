@@ -54,11 +54,7 @@ class Offer:
 
 
 class Polls:
-    """Pairs and votes for all visitors of one application.
-
-    Args:
-        seed: Random seed, for tests; None: randomness of the operating system.
-    """
+    """Pairs and votes for all visitors of one application; a seed, for tests, makes the choices reproducible."""
 
     def __init__(self, live: LiveResults, spool: VoteSpool, seed: int | None = None) -> None:
         self._live, self._spool = live, spool
@@ -100,8 +96,7 @@ class Polls:
     def offer(self, voter: str) -> Offer | None:
         """Return the visitor's unanswered pair, or else a new one, so that nobody can choose a pair by reloading.
 
-        Returns:
-            The offer; None if there is nothing to show, or nothing that the visitor has not judged.
+        None if there is nothing to show, or nothing that the visitor has not judged.
         """
         with self._lock:
             pair_id = self._open.get(voter, "")
@@ -118,15 +113,15 @@ class Polls:
                 break
         else:
             return None
-        made = Offer(secrets.token_hex(16), voter, arena, pair, arena.prompt(pair.prompt_id))
+        offer = Offer(secrets.token_hex(16), voter, arena, pair, arena.prompt(pair.prompt_id))
         with self._lock:
-            self._offers[made.pair_id] = made
-            self._open[voter] = made.pair_id
+            self._offers[offer.pair_id] = offer
+            self._open[voter] = offer.pair_id
             while len(self._offers) > _OFFERS:
-                _, gone = self._offers.popitem(last=False)
-                if self._open.get(gone.voter) == gone.pair_id:
-                    del self._open[gone.voter]
-        return made
+                _, oldest = self._offers.popitem(last=False)
+                if self._open.get(oldest.voter) == oldest.pair_id:
+                    del self._open[oldest.voter]
+        return offer
 
     def find(self, pair_id: object, voter: str) -> Offer | None:
         """Find a visitor's pair by its id; None if it was offered to another visitor or has been dropped.
@@ -142,12 +137,7 @@ class Polls:
     def vote(self, pair_id: object, voter: str, answers: Mapping[Question, object], address: str) -> Offer:
         """Record a visitor's answers on disk; a second vote on the same pair changes nothing.
 
-        Args:
-            address: The visitor's IP address, used only for the rate limit and never stored.
-
-        Raises:
-            ConfigurationError: There is no such pair, an answer is missing, or there were too many votes.
-            LocalDiskFault: The votes cannot be written; the visitor may vote again.
+        The IP address is used only for the rate limit and never stored.
         """
         with self._voting:
             offer = self.find(pair_id, voter)

@@ -39,8 +39,7 @@ from leaderboard.pages.systems import (
 )
 from leaderboard.pages.trust import kinds_of_diversity
 
-ANY, FEW, ALL = "any", "first 250", "all"
-MOST = 250  # maximum number of rows that a browser renders without delay
+ANY = "any"
 AS_ABOVE = "as measured above"
 FRONT = ("suite", "rank")  # controls of the forest plot; the others are in the accordion
 # Maximum number of parameters of each choice.
@@ -143,8 +142,8 @@ def _fact_cell(name: str, value: Any) -> Cell:
     return number_cell(value, text) if is_number else text or None
 
 
-def about_models(board: Board, shown: Sequence[Entry], most: int | None = None, since: str = "") -> str:
-    """Describe the table, of which at most some rows are shown; the text contains untrusted names.
+def about_models(board: Board, shown: Sequence[Entry], since: str = "") -> str:
+    """Describe the table; the text contains untrusted names.
 
     A filter's date that is no date is pointed out, since it matches no system.
     """
@@ -157,8 +156,6 @@ def about_models(board: Board, shown: Sequence[Entry], most: int | None = None, 
         "Ranks are over the whole table, with 95% intervals. Columns with _reported in their names contain values that "
         "came with the submission; all others are computed here from the texts."
     ]
-    if most is not None and len(shown) > most:
-        lines.append(f"Only the first {most} systems by rank are shown; the downloads contain all of them.")
     for kind, words in (("baseline", "Known-bad baselines, for calibration"), ("human", "Written by people")):
         manifests = (entry.result.manifest for entry in shown)
         names = [manifest.name for manifest in manifests if manifest.system.type == kind]
@@ -203,7 +200,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
                 label="Search", placeholder="name, model, submitter", elem_id="q", min_width=130, max_length=200
             )
         own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
-        many = gr.Radio([FEW, ALL], value=FEW, label="Rows", visible=False, elem_id="rows")
         with gr.Row(equal_height=False, elem_id="filters"):
             types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types", elem_classes="keeps-all")
             modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes", elem_classes="keeps-all")
@@ -217,7 +213,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
             gr.Markdown(page_text.COLUMNS)
             meaning = components.table("Columns of this table", "columns-table", wrap=True)
-    controls = (suite, rank, table, other, preset, own, many, query, types, modes, weights, size, licence, since)
+    controls = (suite, rank, table, other, preset, own, query, types, modes, weights, size, licence, since)
     in_accordion = {str(control.elem_id) for control in controls} - set(FRONT)
 
     def unfolded(request: gr.Request) -> Any:
@@ -253,15 +249,14 @@ def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) 
     standing = scores.standings(ranked_by)
     systems = models_table(board, ranked_by, standing, columns, fact_names, keep, scores.bytes_a_response)
     indices = [index for index, entry in enumerate(board.entries) if keep.takes(entry)]
-    view = forest(board, ranked_by, standing, indices, MOST)
+    view = forest(board, ranked_by, standing, indices)
     front = forest_table(view, lambda system: f"system{_address(table=board.name, system=system)}")
     preset = choices["show"] if choices["show"] in PRESETS else CUSTOM
-    most = None if choices["rows"] == ALL else MOST
     return [
         str(front + other_boards(board, snapshot.boards, _address)),
-        _tinted_table(systems, most),
+        _tinted_table(systems),
         *components.files(downloads.write(systems.table.frame(), f"{board.name}-{preset}")),
-        about_models(board, systems.entries, most, choices["since"] or ""),
+        about_models(board, systems.entries, choices["since"] or ""),
         components.filled(columns_table(board)),
     ]
 
@@ -276,15 +271,12 @@ def _address(**choices: str) -> str:
     return f"?{urlencode(choices)}"
 
 
-def _tinted_table(systems: ModelsTable, most: int | None) -> Any:
-    """Show the first rows of the table; the downloads have all rows.
-
-    The rows of people and known-bad baselines are tinted; their type says the same in words.
-    """
+def _tinted_table(systems: ModelsTable) -> Any:
+    """Show the table; the rows of people and known-bad baselines are tinted, which their type says in words."""
     tints = {"human": components.tinted("#009e73", 13), "baseline": components.tinted("#e69f00", 15)}
-    types = [entry.result.manifest.system.type for entry in systems.entries[:most]]
+    types = [entry.result.manifest.system.type for entry in systems.entries]
     styling = [[tints.get(kind, "")] * len(systems.table.columns) for kind in types]
-    return components.filled(Table("", systems.table.columns, systems.table.rows[:most]), styling=styling)
+    return components.filled(systems.table, styling=styling)
 
 
 def _controls(live: LiveResults, choices: Choices) -> list[Any]:
@@ -301,7 +293,6 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
     front = [kind.column.label for kind in kinds]
     tab, other = _ranked_by(choices, front, names)
     known = facets(board)
-    systems = len(board.entries) if board else 0
     preset = chosen(choices, "show", [*PRESETS, CUSTOM], "overview")
     licence = chosen(choices, "licence", known["licences"], ANY)
     hint, several = partial(components.missing_hint, choices), partial(components.several_missing_hint, choices)
@@ -326,7 +317,6 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
             visible=preset == CUSTOM,
             info=several("columns", names, what="chosen column"),
         ),
-        gr.Radio([FEW, ALL], value=chosen(choices, "rows", [ALL], FEW), visible=systems > MOST),
         choices.get("q", "")[:200],
         *(
             gr.Dropdown(

@@ -83,7 +83,6 @@ class Forest:
     lacking: tuple[str, ...]  # systems without a value; untrusted
     again: str  # what to do about them if the board has the metric under other signatures, too; otherwise empty
     partial: tuple[str, ...]  # systems with a value for some of the prompts only, such as `mine (66 of 100)`; untrusted
-    more: int  # number of ranked systems after those in `rows`, which are left out
 
 
 def forest(
@@ -91,27 +90,24 @@ def forest(
     column: Column,
     standing: Sequence[Standing],
     indices: Sequence[int] | None = None,
-    most: int | None = None,
 ) -> Forest:
-    """Make the forest plot of a column of a board, of some of the entries and at most the best ranked ones."""
+    """Make the forest plot of a column of a board, of all entries or some."""
     shown = range(len(board.entries)) if indices is None else indices
     labels = system_labels(board)
     cells = {index: board.entries[index].cells.get(column.signature) for index in shown}
     valued = {index: cell for index, cell in cells.items() if cell is not None and cell.value is not None}
     ranked = [index for index in valued if standing[index].rank is not None]
     ranked.sort(key=lambda index: (standing[index].rank or 0, labels[index]))
-    left_out = set() if most is None else set(ranked[most:])
-    visible = {index: cell for index, cell in valued.items() if index not in left_out}
-    prompts = {index: board.entries[index].result.prompts for index in visible}
+    prompts = {index: board.entries[index].result.prompts for index in valued}
     partial = sorted(
-        (index for index in visible if visible[index].n < prompts[index]), key=lambda i: standing[i].rank is None
+        (index for index in valued if valued[index].n < prompts[index]), key=lambda i: standing[i].rank is None
     )
-    scale = _Scale.over([e for cell in visible.values() for e in (cell.value, cell.low, cell.high) if e is not None])
-    digits = places_for(c.high - c.low for c in visible.values() if c.low is not None and c.high is not None)
+    scale = _Scale.over([e for cell in valued.values() for e in (cell.value, cell.low, cell.high) if e is not None])
+    digits = places_for(c.high - c.low for c in valued.values() if c.low is not None and c.high is not None)
     quality = next((c for metric in QUALITY for c in board.columns if c.metric == metric), None)
 
     def row(index: int) -> ForestRow:
-        entry, cell, stands = board.entries[index], visible[index], standing[index]
+        entry, cell, stands = board.entries[index], valued[index], standing[index]
         return ForestRow(
             labels[index],
             system_ids(board)[index],
@@ -126,15 +122,15 @@ def forest(
             folded=entry.result.manifest.system.type == "baseline" and is_folded(entry),
         )
 
-    rows = _with_groups([row(index) for index in ranked[:most]])
-    references = [row(index) for index in visible if standing[index].rank is None]
+    rows = _with_groups([row(index) for index in ranked])
+    references = [row(index) for index in valued if standing[index].rank is None]
     references = [reference for reference in references if reference.type in REFERENCE_TYPES]
     references.sort(key=lambda r: (REFERENCE_TYPES.index(r.type), -r.mark.at * (column.direction or 1)))
     best = next((i for i, reference in enumerate(references) if reference.type == "baseline"), None)
     if best is not None:  # a line across all rows marks it
         references[best] = replace(references[best], folded=False)
     lacking = tuple(labels[index] for index in shown if index not in valued)
-    with_score = len(rows) + len(left_out) if lacking else None
+    with_score = len(rows) if lacking else None
     return Forest(
         _sentence(board, column, rows, references, with_score, filtered=len(shown) < len(board.entries)),
         column.label,
@@ -146,8 +142,7 @@ def forest(
         scale.at(0.0) if scale.low <= 0 <= scale.high else None,
         lacking,
         _AGAIN if lacking and sum(other.metric == column.metric for other in board.columns) > 1 else "",
-        tuple(f"{labels[index]} ({visible[index].n} of {prompts[index]})" for index in partial),
-        len(left_out),
+        tuple(f"{labels[index]} ({valued[index].n} of {prompts[index]})" for index in partial),
     )
 
 

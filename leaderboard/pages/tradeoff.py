@@ -37,7 +37,6 @@ from leaderboard.pages.systems import (
 # which depends on the language model, is a default.
 DIVERSITY_AXES = ("valid_distinct_k", "distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
 QUALITY_AXES = ("mean_head_quality", "valid_share", "first_quality")
-MOST_POINTS = 500  # maximum number in the figure; with more, marks and error bars hide each other
 MOST_LINES = 12
 _MOST_NAMED = 20  # maximum number of systems on the front that the caption names
 _ELIGIBLE = [("all but baselines", "systems"), ("all systems", "all")]
@@ -152,18 +151,15 @@ def about_tradeoff(board: Board, view: Tradeoff) -> str:
             if view.baselines
             else "Known-bad baselines are shown but not eligible: noise is diverse, too.",
         ]
-    if len(view.points) > MOST_POINTS:
-        lines.append(f"The figure shows the first {MOST_POINTS:,} of {len(view.points):,} systems in the table.")
     if view.absent:
         lines.append(f"{len(view.absent)} of {len(board.entries)} systems do not have a value on both axes.")
     return " ".join(lines)
 
 
 def tradeoff_figure(view: Tradeoff) -> Any:
-    """Draw at most `MOST_POINTS` systems on two metrics with 95% intervals, and the Pareto front as a line."""
+    """Draw the systems on two metrics with 95% intervals, and the Pareto front as a line."""
     graph = need("plotly.graph_objects", "board")
-    points = view.points[:MOST_POINTS]
-    front = sorted(point.at for point in points if point.on_front)
+    front = sorted(point.at for point in view.points if point.on_front)
     traces = []
     if front:
         # Steps: the region that a system dominates ends at the worse corner between it and the next.
@@ -175,7 +171,7 @@ def tradeoff_figure(view: Tradeoff) -> Any:
         words = {True: "on the front", False: "not on the front", None: "not eligible for the front"}
         return words[point.on_front]
 
-    return systems_figure(points, (axis_title(view.x), axis_title(view.y)), _WIDTHS, description, traces)
+    return systems_figure(view.points, (axis_title(view.x), axis_title(view.y)), _WIDTHS, description, traces)
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:

@@ -307,16 +307,10 @@ def test_a_check_that_takes_too_much_is_a_problem(monkeypatch: pytest.MonkeyPatc
     assert str(Path.home()) not in found.table().texts[0][4]
 
 
-def test_a_suite_that_is_not_at_hand_is_told(given: Intake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DIVBENCH_HOME", str(tmp_path))
-    monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
-    with pytest.raises(ConfigurationError) as error:
-        given.check_text(lines(), known(suite="noveltybench-wildchat"))
-    assert "noveltybench" in error_text(error.value)
+def test_an_error_for_a_page_has_its_hint() -> None:
     assert error_text(ConfigurationError("an answer is missing", "answer both questions")) == (
         "an answer is missing (answer both questions)"
     )
-    assert spooled(given) == []
 
 
 def test_who_comes_when_all_places_are_taken_is_told_to_come_again(demo: list[Path]) -> None:

@@ -201,18 +201,6 @@ def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
     assert f"Means over fewer prompts, those with a value: <bdi>{name}</bdi>." in str(forest_table(made))
 
 
-def test_a_cut_keeps_the_best_by_the_metric_shown_and_all_references(board: Board) -> None:
-    column = _column(board, "self_bleu")
-    standing = BoardScores(board).standings(column)
-    whole, cut = forest(board, column, standing), forest(board, column, standing, most=1)
-    assert len(whole.rows) > 1
-    assert [row.system for row in cut.rows] == [whole.rows[0].system]
-    assert [each.system for each in cut.references] == [each.system for each in whole.references]
-    assert (cut.more, cut.lacking, whole.more) == (len(whole.rows) - 1, (), 0)
-    assert f"{cut.more} more system" in str(forest_table(cut))
-    assert "ranked below these" not in str(forest_table(whole))
-
-
 def test_no_name_becomes_markup(board: Board) -> None:
     """The table parses as XML whose only elements are our own, whatever systems are called."""
     hostile = (*HTML, *MARKDOWN, *SVG)
