@@ -39,7 +39,7 @@ class LiveResults:
     ) -> None:
         """Read the source; a snapshot older than `refresh` seconds is reread when it is asked for (None: never)."""
         self.source = source
-        self.study = study  # folder of a metric study; None: the one that comes with the package
+        self._study = study  # folder of a metric study; None: the one that comes with the package
         self.votes = votes  # spool for visitors' votes; None: voting is off
         self._refresh, self._clock = refresh, clock
         self._lock, self._opening = threading.Lock(), threading.Lock()
@@ -64,7 +64,7 @@ class LiveResults:
     @cached_property
     def studies(self) -> Studies:
         """The studies of metrics; read once, because they do not change while the application serves."""
-        return load_studies(self.study)
+        return load_studies(self._study)
 
     def scores(self, board: Board) -> BoardScores:
         """The per-prompt scores of a board."""

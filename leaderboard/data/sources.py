@@ -67,7 +67,6 @@ def make_snapshot(results: Mapping[Path, Result | Missing], queue: Listing | Non
 class Source(Protocol):
     """A source of results, perhaps with a queue of submissions."""
 
-    address: str
     store: FileStore | None  # store for new submissions; None if there is none
 
     def read(self) -> Snapshot:
@@ -100,7 +99,6 @@ class FolderSource:
     store: FileStore | None = None
 
     def __init__(self, folder: Path) -> None:
-        self.address = str(folder)
         self._folder = folder
         self._known: dict[Path, tuple[object, Result | Missing]] = {}
         self._last: tuple[dict[Path, Result | Missing], Snapshot] | None = None
@@ -137,7 +135,6 @@ class StoreSource:
 
     def __init__(self, store: FileStore, cache: Path | None = None, results: FileStore | None = None) -> None:
         """Read the queue in `store`, and the results there or in another store."""
-        self.address = store.address
         self.store = store
         self._folder = (cache or home() / "board" / content_id(store.address)) / "results"
         self._queue = store

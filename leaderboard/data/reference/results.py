@@ -44,7 +44,6 @@ class WithReference:
     store: FileStore | None
 
     def __init__(self, source: Source | None = None, folder: Path = FOLDER) -> None:
-        self.address = "reference results" if source is None else source.address
         self.store = None if source is None else source.store
         self._source, self._folder = source, folder
         self._last: tuple[tuple[Board, ...], tuple[Board, ...]] | None = None  # the source's boards, and merged
