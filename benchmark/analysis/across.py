@@ -5,7 +5,8 @@ together, so that systems share their equivalence classes. All expectations belo
 classes, without sampling; only valid responses are in a class.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import combinations
 from math import comb
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
+from benchmark.analysis.contrast.systems import Systems
 from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets
 from benchmark.metrics import METRICS, Unscorable
 from benchmark.metrics.metric import Missing
@@ -304,6 +306,33 @@ def cluster_order(similarity: Floats) -> list[int]:
     distances = np.nan_to_num(np.nanmax(alike, initial=0.0) - alike, nan=1.0)
     order: list[int] = leaves_list(linkage(distances, "average", optimal_ordering=True)).tolist()
     return order
+
+
+def across_report(systems: Systems, backends: ScoringBackends, progress: Callable[[], None] = lambda: None) -> Report:
+    """Compare systems on the prompts whose responses can be grouped; `progress` is called after each prompt."""
+    names, sets = list(systems.responses), list(systems.responses.values())
+    grouped = {}
+    left_out: Counter[str] = Counter()
+    for prompt in systems.prompts:
+        responses = [by_prompt[prompt.prompt_id] for by_prompt in sets]
+        reasons = [systems.reasons(name, prompt.prompt_id) for name in names]
+        try:
+            grouped[prompt.prompt_id] = group_prompt(prompt.prompt, responses, (systems.k,), backends, reasons)
+        except Unscorable as error:
+            left_out[str(error)] += 1
+        progress()
+    if not grouped:
+        raise ConfigurationError(
+            f"the responses of these systems cannot be grouped on any prompt: {', '.join(left_out)}",
+            "compare fewer systems, or fewer responses of each (--k)",
+        )
+    texts = [systems.suite.by_id[prompt_id].prompt for prompt_id in grouped]
+    valid = [
+        dict(zip(grouped, valid_responses(texts, [by_prompt[i] for i in grouped], backends), strict=True))
+        for by_prompt in sets
+    ]
+    study = homogeneity(across_systems(names, systems.k, grouped, valid), resamples=10_000)
+    return report_of(study, systems.suite.name, backends.profile.name, left_out)
 
 
 def report_of(

@@ -310,7 +310,7 @@ def ceiling(ballots: Ballots, question: Question) -> Ceiling:
     size = len(voters), len(voters)
     agree, total = (
         # A resample has a pair of votes as many times as the product of its two voters.
-        ((coo_array((values, voter.reshape(2, -1)), size).T @ counts.T).T * counts).sum(axis=1)
+        ((coo_array((values, voter.reshape(2, -1)), size).tocsr().T @ counts.T).T * counts).sum(axis=1)
         for values in (weights[one] * weights[other] * (side[one] == side[other]), weights[one] * weights[other])
     )
     people = _share(agree, total, len(voters))

@@ -1,9 +1,8 @@
 """`divbench contrast`."""
 
-from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,11 +20,6 @@ from divbench.core.console import (
 )
 from divbench.core.errors import ConfigurationError
 from divbench.core.tables import check_report_path
-
-if TYPE_CHECKING:
-    from benchmark.analysis.contrast.systems import Systems
-    from benchmark.scoring.backends import ScoringBackends
-    from divbench.core.tables import Report
 
 _labels_option = partial(typer.Option, rich_help_panel="Labels")
 
@@ -122,6 +116,7 @@ def contrast(
 
       divbench contrast results/0123456789abcdef --labels rifts.csv --against reasoning_tokens --out groups.md
     """
+    from benchmark.analysis.across import across_report
     from benchmark.analysis.contrast import labels as label_study
     from benchmark.analysis.contrast.study import contrast_systems, report_of
     from benchmark.analysis.contrast.systems import open_systems
@@ -145,7 +140,10 @@ def contrast(
     backends = ScoringBackends(models.load(), default_cache_path())
     opened = open_systems(systems, k=k, mirror=mirror)
     if across:
-        deliver(_across_report(opened, backends), destination, as_json=json)
+        with progress() as bar:
+            task = bar.add_task("grouping", total=len(opened.prompts))
+            report = across_report(opened, backends, lambda: bar.advance(task))
+        deliver(report, destination, as_json=json)
         return
     if k is None:
         err().print(f"the first {opened.k} responses of each prompt are compared")
@@ -161,36 +159,6 @@ def contrast(
             progress=lambda sets: bar.advance(task, sets),
         )
     deliver(report_of(study), destination, as_json=json)
-
-
-def _across_report(systems: "Systems", backends: "ScoringBackends") -> "Report":
-    """Run `--across`: how similar systems are."""
-    from benchmark.analysis.across import across_systems, group_prompt, homogeneity, report_of, valid_responses
-    from benchmark.metrics import Unscorable
-
-    names, sets = list(systems.responses), list(systems.responses.values())
-    grouped = {}
-    left_out: Counter[str] = Counter()
-    with progress() as bar:
-        for prompt in bar.track(systems.prompts, description="grouping"):
-            responses = [by_prompt[prompt.prompt_id] for by_prompt in sets]
-            reasons = [systems.reasons(name, prompt.prompt_id) for name in names]
-            try:
-                grouped[prompt.prompt_id] = group_prompt(prompt.prompt, responses, (systems.k,), backends, reasons)
-            except Unscorable as error:
-                left_out[str(error)] += 1
-    if not grouped:
-        raise ConfigurationError(
-            f"the responses of these systems cannot be grouped on any prompt: {', '.join(left_out)}",
-            "compare fewer systems, or fewer responses of each (--k)",
-        )
-    texts = [systems.suite.by_id[prompt_id].prompt for prompt_id in grouped]
-    valid = [
-        dict(zip(grouped, valid_responses(texts, [by_prompt[i] for i in grouped], backends), strict=True))
-        for by_prompt in sets
-    ]
-    study = homogeneity(across_systems(names, systems.k, grouped, valid), resamples=10_000)
-    return report_of(study, systems.suite.name, backends.profile.name, left_out)
 
 
 def _refuse_given(context: typer.Context, names: tuple[str, ...], why: str) -> None:
