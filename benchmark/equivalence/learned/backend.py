@@ -131,7 +131,7 @@ class Learned:
     The score is the probability that NoveltyBench's classifier would put both responses into one class, corrected where
     the classifier is known to be wrong (short responses). Responses with empty openings (`openings`) are also compared
     without them, and the higher probability counts. Identical pairs have the score 1. Different numbers are not
-    equivalent where the prompt asks for one (`number_answers`).
+    equivalent where the prompt asks for one (`telling_numbers_apart`).
     """
 
     embedder: EmbedderSpec = ALL_MINILM_L6_V2
