@@ -128,7 +128,8 @@ def agreement_table(agreement: Agreement) -> Table:
 
 def table_map(table: Table, names: int, lowest: float = -1.0) -> Any:
     """Draw a table whose first columns are names, coloured by its values up to 1; the middle colour is chance level."""
-    rows = [inert(", ".join(row[:names]), NAME) for row in table.texts]
+    shown = 1 if len({row[0] for row in table.texts}) == len(table.texts) else names
+    rows = [inert(", ".join(row[:shown]), NAME) for row in table.texts]
     values = [[v if isinstance(v, int | float) else None for v in row[names:]] for row in table.values]
     columns = [inert(name, NAME) for name in table.columns[names:]]
     colours = {"colorscale": DIVERGING, "zmin": lowest, "zmid": (lowest + 1.0) / 2, "zmax": 1.0}
