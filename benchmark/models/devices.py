@@ -5,73 +5,39 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from benchmark.models import Dtype
 from benchmark.models.memory import OutOfMemory, is_out_of_memory
-from divbench.core.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, first_line, need
 
 ALL_GPUS = "auto"  # device name for all visible GPUs
 DeviceMap = dict[str, Any] | str  # device of each module by name, as in transformers
 AttentionPath = Literal["packed", "grouped", "alone"]
 _DEVICE = re.compile(r"cpu|auto|(cuda|mps|xpu)(:\d+)?")  # xpu: Intel's GPUs, on which we have tested nothing
-_CUDA_BUILDS = "https://pytorch.org/get-started/locally"
-# Pattern of torch's error message, its meaning for a model on a device, and a hint.
+_CUDA_BUILDS = "install a build of torch for this GPU and its driver (https://pytorch.org/get-started/locally)"
+_IN_USE = "nvidia-smi lists what uses a GPU; wait, or choose another --device"
+# Patterns of torch's messages about a device, and what to do.
 _KNOWN = (
     (
-        r"driver on your system is too old|driver version is insufficient",
-        "the NVIDIA driver is too old for torch {torch}",
-        f"update the driver, or install torch for an older CUDA: {_CUDA_BUILDS}; or --device cpu",
+        r"driver on your system is too old|driver version is insufficient|no kernel image is available"
+        r"|not compiled with CUDA enabled|not linked with support for",
+        f"{_CUDA_BUILDS}, or --device cpu",
     ),
     (
-        r"Found no NVIDIA driver|No CUDA GPUs are available",
-        "torch {torch} finds no GPU",
-        "nvidia-smi lists the machine's GPUs, and CUDA_VISIBLE_DEVICES can hide them; or --device cpu",
-    ),
-    (
-        r"not compiled with CUDA enabled|not linked with support for",
-        "torch {torch} is built without support for {device}",
-        f"install a build with it: {_CUDA_BUILDS}; or --device cpu",
-    ),
-    (
-        r"invalid device ordinal",
-        "there is no {device}",
-        "nvidia-smi lists the GPUs; the first is cuda:0, and CUDA_VISIBLE_DEVICES can hide and renumber them",
-    ),
-    (
-        r"no kernel image is available",
-        "torch {torch} has no kernels for this GPU",
-        f"install a build for its compute capability: {_CUDA_BUILDS}; or --device cpu",
-    ),
-    (
-        r"busy or unavailable",
-        "{device} is in exclusive use by another process",
-        "nvidia-smi lists it; wait, or choose another --device",
+        r"Found no NVIDIA driver|No CUDA GPUs are available|invalid device ordinal"
+        r"|device type at start of device string|Invalid device string|needs to be a device name",
+        "--device cpu, cuda, cuda:1, mps or auto (all GPUs); nvidia-smi lists the GPUs, and CUDA_VISIBLE_DEVICES can "
+        "hide and renumber them",
     ),
     (
         r"not implemented for '(Half|BFloat16)'|BFloat16 is not supported|does not support bfloat16"
-        r"|CUBLAS_STATUS_(NOT_SUPPORTED|ARCH_MISMATCH)",
-        "{device} does not compute in {dtype}",
-        "--set dtype=float16 on a GPU, dtype=float32 elsewhere",
+        r"|CUBLAS_STATUS_(NOT_SUPPORTED|ARCH_MISMATCH)|MPS (Tensor|framework).*float64",
+        "another precision: --set dtype=float16 on a GPU, dtype=float32 elsewhere; or --device cpu",
     ),
-    (
-        r"automatic conversion of the weights",  # a mixture's experts are joined on the device
-        "transformers cannot convert its weights on {device}",
-        "the report above names the cause; if that is memory, take a smaller model or another --device",
-    ),
-    (r"MPS (Tensor|framework).*float64", "{device} has no float64", "--device cpu"),
-    (
-        r"CUBLAS_STATUS_NOT_INITIALIZED",
-        "cuBLAS does not start on {device}, usually because its memory is full",
-        "nvidia-smi lists the processes that use it; wait, or choose another --device",
-    ),
-    (
-        r"device type at start of device string|Invalid device string|needs to be a device name",
-        "there is no device {device}",
-        "--device cpu, cuda, cuda:1, mps or auto (all GPUs)",
-    ),
+    # cuBLAS does not start if the memory is full; a mixture's experts are joined on the device.
+    (r"busy or unavailable|CUBLAS_STATUS_NOT_INITIALIZED|automatic conversion of the weights", _IN_USE),
 )
 
 
@@ -224,12 +190,8 @@ def explained(error: BaseException, device: str, dtype: str, name: str) -> Confi
         smaller = "a smaller model" + (", --set dtype=float16" if dtype == "float32" else "")
         hint = f"{smaller}, another --device, or --device auto over several GPUs; nvidia-smi lists what else uses a GPU"
         return ConfigurationError(f"{name} in {dtype} does not fit {device}", hint)
-    try:
-        torch = version("torch")
-    except PackageNotFoundError:
-        return None
-    for pattern, message, hint in _KNOWN:
+    for pattern, hint in _KNOWN:
         if re.search(pattern, text):
-            meaning = message.format(torch=torch, device=device, dtype=dtype)
-            return ConfigurationError(f"{name} cannot be loaded: {meaning}", hint)
+            said = first_line(error)[:200]
+            return ConfigurationError(f"{name} cannot be loaded on {device} in {dtype}: {said}", hint)
     return None

@@ -16,8 +16,6 @@ from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.devices import ALL_GPUS, DeviceChoice, checked_device, choose_device, device_map_options
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import TokenisedResponse, read_statistics
-from benchmark.models.lm_head import Head, token_bits
-from benchmark.models.trie import Packing, _Plans, build_trie
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
@@ -71,22 +69,6 @@ def test_all_gpus_are_signed_as_one_and_need_one(spec: CausalLMSpec, monkeypatch
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigurationError, match="needs a GPU, and there is none"):
         load_causal_lm(everywhere)
-
-
-def test_a_plan_is_where_the_layer_is() -> None:
-    plans = _Plans(build_trie([sequence.ids for sequence in sequences()]), Packing())
-    here, there = (plans.on(torch.device(name)) for name in ("cpu", "meta"))
-    assert {part.device.type for group in there.groups for part in group} == {"meta"}
-    assert [[part.shape for part in group] for group in there.groups] == [
-        [part.shape for part in group] for group in here.groups
-    ]
-    assert plans.on(torch.device("meta")) is there  # moved once
-
-
-def test_bits_are_made_where_the_head_is() -> None:
-    weight: Any = torch.empty((50, 8), device="meta")
-    bits = token_bits(Head(weight, None, 1.0, None), torch.ones(3, 8), torch.tensor([1, 2, 3]))
-    assert (bits.device.type, bits.shape) == ("meta", (3,))
 
 
 def split_over_two(kind: str) -> Any:
