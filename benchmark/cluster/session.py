@@ -1,7 +1,7 @@
 """A session on a Ray cluster: a run of the scorer takes an idle actor with its models for each shard.
 
-A lost actor is replaced and its shard queued again: `ray.util.ActorPool` does neither, and Ray Data would load the
-models anew for every submission.
+Only this process reads submissions and writes files. A lost actor is replaced and its shard queued again:
+`ray.util.ActorPool` does neither, and Ray Data would load the models anew for every submission.
 """
 
 import logging
@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, redirect_stdout, suppress
+from copy import copy
 from importlib.metadata import version
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -231,7 +232,7 @@ class ClusterSession:
                 actor, reply = self._replies.get(timeout=timeout)
                 timeout = 0.0
                 try:
-                    self._fault = reply.result()
+                    self._fault = reply.result() or self._fault
                 except Exception as error:  # of Ray, or of libraries loaded there
                     self._replace(actor, ActorLost(0, _short_message(error)))
                     self._failed_starts += 1
@@ -271,7 +272,7 @@ class ClusterSession:
                     message = f"the Ray cluster at {self._cluster.address} is gone"
                     self._fault = ConfigurationError(message, "restart the cluster, then repeat this command")
         if self._fault is not None:
-            raise self._fault
+            raise copy(self._fault) from self._fault  # of one cause, for every run that meets it
 
 
 def _check_reachable(address: str) -> None:

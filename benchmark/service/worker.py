@@ -63,11 +63,6 @@ MAX_CONCURRENT = 64  # submissions of a worker on a cluster that are scored at o
 Outcome = Scored | list[Problem] | Exception
 
 
-def utc_now() -> datetime:
-    """Return the time."""
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Worker:
     """A worker's name, models, stores and options."""
@@ -86,7 +81,7 @@ class Worker:
     # Seconds of scoring after which an attempt fails, checked after each shard; None: no limit.
     max_seconds: float | None = None
     max_host_failures: int = MAX_HOST_FAILURES
-    clock: Callable[[], datetime] = utc_now  # function that returns the time
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _responses: dict[str, int] = field(default_factory=dict)  # responses per prompt, by submission; it never changes
 
     def obstacle(self, state: State) -> str | None:
