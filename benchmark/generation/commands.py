@@ -191,7 +191,7 @@ def generate(
         removable = contents_of(prompts.prompts) if prompts.name == OWN and points is None else None
         journal.begin(_identity(plan, loaded, prompts, ends, sweep, layers), removable)
         resumed = len(journal.done())
-        _sample(plan, loaded, journal, own=removable is not None)
+        _sample(plan, loaded, journal, removable=removable is not None)
         if reader is not None:
             _read(plan, loaded, reader, journal)
         manifest = manifest_of(loaded, plan, prompts.name, ends, name, facts)
@@ -270,7 +270,7 @@ def _identity(
     }
 
 
-def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> None:
+def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, removable: bool) -> None:
     """Sample the whole plan; report on stderr what failed and how often. Prompts of the user's own may be removed."""
     from benchmark.generation.prompting import SamplerFault
     from benchmark.generation.run import UNPARSED, failures, sample_plan
@@ -299,10 +299,14 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> 
         failed = sorted(journal.errors())
         shown = ", ".join(failed[:10]) + (", …" if len(failed) > 10 else "")
         err().print(f"without responses: {shown}", style="yellow", markup=False, soft_wrap=True)
-        last = "remove them from the file, if it has ids" if own else f"change the options, and remove {journal.path}"
+        last = (
+            "remove them from the file, if it has ids"
+            if removable
+            else f"change the options, and remove {journal.path}"
+        )
         raise InputError(
             f"{lacking} of {len(plan.sets)} prompts have no responses yet; most frequent reason: {reasons[0][0]}",
-            f"the same command retries only these prompts; if they keep failing, {last}",
+            f"the same command retries only these prompts; if they keep failing, {other_fix}",
         )
 
 
