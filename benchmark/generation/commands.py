@@ -299,11 +299,9 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, removable: boo
         failed = sorted(journal.errors())
         shown = ", ".join(failed[:10]) + (", …" if len(failed) > 10 else "")
         err().print(f"without responses: {shown}", style="yellow", markup=False, soft_wrap=True)
-        last = (
-            "remove them from the file, if it has ids"
-            if removable
-            else f"change the options, and remove {journal.path}"
-        )
+        other_fix = f"change the options, and remove {journal.path}"
+        if removable:
+            other_fix = "remove them from the file, if it has ids"
         raise InputError(
             f"{lacking} of {len(plan.sets)} prompts have no responses yet; most frequent reason: {reasons[0][0]}",
             f"the same command retries only these prompts; if they keep failing, {other_fix}",

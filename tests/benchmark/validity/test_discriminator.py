@@ -180,7 +180,7 @@ def test_responses_to_prompts_in_other_languages_are_neither_word_salad_nor_off_
 
 @pytest.mark.parametrize(
     ("sets", "embedded", "most", "fewest"),
-    [("development", True, 0.05, 0.7), ("held_out", True, 0.18, 0.9), ("held_out", False, 0.26, 0.85)],
+    [("development", True, 0.05, 0.7), ("held_out", False, 0.26, 0.85)],
 )
 def test_honest_notation_is_mostly_valid_and_random_characters_are_not(
     sets: str, embedded: bool, most: float, fewest: float, whole: ValidityJudge
