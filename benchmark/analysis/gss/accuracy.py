@@ -208,9 +208,7 @@ def models_of(
                 "score the submission again",
             )
     return [
-        Model(
-            name, result, *choose(result, usable, wanted, str(submissions[folder]) if folder in submissions else None)
-        )
+        Model(name, result, *choose(result, usable, wanted, submissions.get(folder)))
         for name, folder, result, usable in zip(names_of(results), folders, results, scorers, strict=True)
     ]
 
