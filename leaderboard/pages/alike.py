@@ -17,7 +17,7 @@ from leaderboard.app.permalinks import chosen, chosen_or_first, wire
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.pages import page_text
-from leaderboard.pages.figures import SEQUENTIAL, heat_map, inert_name
+from leaderboard.pages.figures import heat_map, inert_name
 from leaderboard.pages.systems import board_choices
 from submissions.untrusted.plain_text import shortened
 
@@ -88,7 +88,7 @@ def alike_figure(study: Homogeneity, measure: str) -> Any:
     texts = [["" if value is None else f"{value:.3f}".replace("-", "−") for value in row] for row in values]
     # Four characters do not fit on a phone.
     labels = [["" if value is None else f"{value:.2f}".replace("0.", ".") for value in row] for row in values]
-    style = {"colorscale": SEQUENTIAL, "text": labels, "texttemplate": "%{text}", "textfont": {"size": 11}}
+    style = {"colorscale": "Blues", "text": labels, "texttemplate": "%{text}", "textfont": {"size": 11}}
     figure = heat_map(values, texts, names, names, **style)
     for i in range(len(names)):
         line = {"width": 2, "color": "#222"}

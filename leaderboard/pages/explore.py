@@ -19,7 +19,6 @@ from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
 from leaderboard.pages import live_models, page_text
 from leaderboard.pages.figures import (
-    SEQUENTIAL,
     TINTS,
     VERMILION,
     banded_curve,
@@ -96,7 +95,7 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
         customdata=[[_quoted(token.text) for token in row] + [""] * (longest - len(row)) for row in tokens],
         hovertemplate="%{customdata}<br>%{z:.2f} bits<br>token %{x} of %{y}<extra></extra>",
         hoverongaps=False,
-        colorscale=SEQUENTIAL,
+        colorscale="Cividis",
         zmin=0,
         colorbar={"title": {"text": "bits"}},
         xgap=1,

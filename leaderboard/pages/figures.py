@@ -21,7 +21,7 @@ from leaderboard.pages.systems import better_end
 from submissions.untrusted.plain_text import shortened
 
 WITHIN = 1.96  # standard errors; 95% of a normal distribution
-# Safe for colour-blind readers: Okabe and Ito's eight colours, and cividis.
+# Safe for colour-blind readers: Okabe and Ito's eight colours.
 BLUE, VERMILION = "#0072B2", "#D55E00"
 LINES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 COLOURS = 6  # of LINES: yellow is invisible on a light page, black on a dark one
@@ -36,7 +36,6 @@ TINTS = (
 # The middle is nearly transparent and the ends partly so, to keep text in the page's colour legible on light and dark
 # pages.
 DIVERGING = [[0.0, "rgba(213, 94, 0, 0.72)"], [0.5, "rgba(128, 128, 128, 0.10)"], [1.0, "rgba(0, 114, 178, 0.72)"]]
-SEQUENTIAL = "Cividis"
 FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 14, "color": "#222"}
 CLEAR, GREY = "rgba(0, 0, 0, 0)", "rgba(128, 128, 128, 0.55)"
 LABEL, NAME = 22, 40  # characters of a name in a figure, and in a legend
@@ -352,7 +351,7 @@ def heat_map(
         **more,
     )
     axis = {"tickmode": "array", "tickfont": {"size": 11}, "showgrid": False, "zeroline": False, "ticks": ""}
-    height, margin = 22 * max(4, len(rows)), {"t": 16, "b": 150, "l": 8, "r": 8}
+    height, margin = 22 * max(4, len(rows)), {"t": 16, "b": 150, "l": 8, "r": 40}  # at the right: plotly's buttons
     figure = page_figure([trace], height + margin["t"] + margin["b"], margin=margin)
     figure.update_xaxes(axis | {"tickvals": list(range(len(columns))), "ticktext": list(columns), "tickangle": -45})
     figure.update_yaxes(axis | {"tickvals": list(range(len(rows))), "ticktext": list(rows), "autorange": "reversed"})
