@@ -79,7 +79,7 @@ class Fetcher:
             f"{path} of {self.source.name} is not available locally, and "
             f"{'HF_HUB_OFFLINE forbids its download' if offline() else 'no mirror is named'}",
             f"download it: divbench data build; or put {file.origin} at {path} in a folder, and name that folder "
-            f"with --mirror (in Python, mirror=) or {MIRROR_VARIABLE}",
+            f"with {MIRROR_VARIABLE}",
         )
 
     def optional(self, path: str) -> Path | None:
@@ -129,7 +129,7 @@ class Fetcher:
                 return
         raise ConfigurationError(
             f"{file.path} of {self.source.name} could not be downloaded: {'; '.join(reasons)}",
-            f"check the network, or name a folder that has it with --mirror (in Python, mirror=) or {MIRROR_VARIABLE}",
+            f"check the network, or name a folder that has it with {MIRROR_VARIABLE}",
         )
 
 

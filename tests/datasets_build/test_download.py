@@ -120,7 +120,7 @@ def test_a_permanent_failure_is_not_retried_and_leaves_nothing(fault: str, messa
         Fetcher(source_of(url))("some/file.csv")
     assert message in caught.value.message
     assert url in caught.value.message
-    assert "--mirror" in caught.value.hint
+    assert "DIVBENCH_MIRROR" in caught.value.hint
     assert len(behaviour.requests) == 1
     assert left_in(own_home) == []
 

@@ -46,11 +46,8 @@ def folder(tmp_path: Path) -> Place:
     return Place(str(tmp_path / "store"), tmp_path)
 
 
-@pytest.fixture(params=["folder", "hub"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    if request.param == "folder":
-        yield Place(str(tmp_path / "store"), tmp_path)
-        return
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
     with running_hub(tmp_path) as server:
         yield Place(f"hf://datasets/{REPO}", tmp_path, server)
 
@@ -99,8 +96,8 @@ def test_two_workers_empty_a_queue(place: Place, tmp_path: Path, calm: dict[str,
     ids = submit_kept(store, good)
     hostile, poison = submit_kept(store, [demo(tmp_path / "h", "hostile"), demo(tmp_path / "p", "bad", text=POISON)])
     break_file(store, hostile)
-    if place.server is not None:
-        disturb(place.server)
+    assert place.server is not None
+    disturb(place.server)
     both = [Process(place, tmp_path / f"r{i}", "--once", "--name", f"w{i}") for i in range(2)]
     assert [each.end() for each in both] == [0, 0]
 
