@@ -163,19 +163,6 @@ class Row:
         return Row(self.number, self.prompt_id, self.prompt, self.responses[:k], reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that is wrong with a submission."""
-
-    check: str
-    severity: Literal["error", "warning"]  # a submission with an `error` is rejected; a `warning` is shown and counted
-    file: str  # name of the file inside the submission, or as given
-    row: int | None  # number of the row, from 1; None if the problem does not concern one row
-    field: str  # field, such as `responses[3]` or `system.type`; empty if the problem does not concern one field
-    message: str
-    hint: str  # suggested fix
-
-
 def submission_id(manifest: Manifest, rows_digest: str) -> str:
     """Return the submission's id: 16 hex digits from a hash of the manifest and of the digest of its rows.
 
