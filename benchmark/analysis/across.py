@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from benchmark.analysis.contrast.systems import Systems
-from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets
 from benchmark.metrics import METRICS, Unscorable
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import Estimate, Floats, bootstrap_means
+from benchmark.surprisal.engine import ResponseSet
+from benchmark.validity.backend import QualityJudge, Reasons, ValidityJudge
 from divbench.core.errors import ConfigurationError, counted
 from divbench.core.tables import Block, Report, Table
 from submissions.checking.response_kinds import is_scorable
@@ -54,7 +55,8 @@ class AcrossSystems:
 class GroupedPrompt:
     """All systems' responses to one prompt."""
 
-    labels: tuple[tuple[int | None, ...], ...]  # class of each response by system; None for a response in no class
+    # Class of each response by system; None for a response in no class, or in one that is invalid by its quality.
+    labels: tuple[tuple[int | None, ...], ...]
     # Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems with fewer responses.
     similarity: Mapping[int, Floats]
 
@@ -112,19 +114,29 @@ def group_prompt(
     backends: ScoringBackends,
     finish_reasons: Sequence[Sequence[str | None] | None] | None = None,
 ) -> GroupedPrompt:
-    """Group all systems' responses to a prompt, and compare the embeddings of the first of `sizes` responses."""
-    backends.load([metric for metric in METRICS if metric.reads in {"embeddings", "partition"}])
-    profile, embedder, equivalence = backends.profile, backends.embedder, backends.equivalence
-    if embedder is None or equivalence is None or profile.partition is None:
+    """Group all systems' responses to a prompt, and compare the embeddings of the first of `sizes` responses.
+
+    If a judge or a reward model decides validity, it reads the first response of each class.
+    """
+    profile, by_quality = backends.profile, backends.profile.validity.scores_from is not None
+    metrics = [m for m in METRICS if m.reads in {"embeddings", "partition+validity" if by_quality else "partition"}]
+    backends.load(metrics)
+    embedder = backends.embedder
+    if embedder is None or backends.equivalence is None:
         hint = "choose a profile with an embedder, such as semantic"
         raise ConfigurationError(f"the profile {profile.name} cannot compare responses across systems", hint)
+    texts = tuple(text for responses in sets for text in responses)
     ended = finish_reasons or [None] * len(sets)
     reasons = [reason for responses, why in zip(sets, ended, strict=True) for reason in why or (None,) * len(responses)]
-    group = ResponsesToGroup.of(prompt, [text for responses in sets for text in responses], reasons)
-    (partition,) = partition_sets([group], equivalence, profile.partition)
+    (partition,) = backends.part([ResponseSet(prompt, texts)], metrics, [reasons]) or [Missing("no classes")]
     if isinstance(partition, Missing):
         raise Unscorable(partition.reason)
-    labels = iter(partition)
+    invalid: Reasons | Missing = (None,) * len(texts)
+    if isinstance(backends.validity, QualityJudge):
+        (invalid,) = backends.validity.reasons([texts], [partition])
+    if isinstance(invalid, Missing):
+        raise Unscorable(invalid.reason)
+    labels = iter([label if why is None else None for label, why in zip(partition.labels, invalid, strict=True)])
     scorable = sorted({text for responses in sets for text in responses if is_scorable(text)})
     vectors = dict(zip(scorable, embedder.embed(scorable), strict=True))
     similarity = {}
@@ -165,9 +177,12 @@ def across_systems(
 def valid_responses(
     prompts: Sequence[str], sets: Sequence[Sequence[str]], backends: ScoringBackends
 ) -> list[list[bool]]:
-    """Return which responses [sets, k] to the prompts [sets] are valid, by a profile without a reward model."""
+    """Return which responses [sets, k] to the prompts [sets] are valid by the discriminator, which needs no classes.
+
+    Without it all are: `group_prompt` leaves those that are invalid by their quality in no class.
+    """
     backends.load([metric for metric in METRICS if metric.reads == "partition+validity"])
-    if backends.validity is None:
+    if not isinstance(backends.validity, ValidityJudge):
         return [[True] * len(responses) for responses in sets]
     unused = [Partition((None,) * len(responses)) for responses in sets]  # a discriminator needs no classes
     reasons = backends.validity.reasons(prompts, sets, unused, {})
@@ -311,6 +326,11 @@ def cluster_order(similarity: Floats) -> list[int]:
 def across_report(systems: Systems, backends: ScoringBackends, progress: Callable[[], None] = lambda: None) -> Report:
     """Compare systems on the prompts whose responses can be grouped; `progress` is called after each prompt."""
     names, sets = list(systems.responses), list(systems.responses.values())
+    groups = [
+        ResponseSet(prompt.prompt, tuple(text for by_prompt in sets for text in by_prompt[prompt.prompt_id]))
+        for prompt in systems.prompts
+    ]
+    backends.announce([groups], [metric for metric in METRICS if metric.reads == "partition+validity"])
     grouped = {}
     left_out: Counter[str] = Counter()
     for prompt in systems.prompts:

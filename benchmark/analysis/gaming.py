@@ -147,7 +147,8 @@ def _score(
         for scores in score_sets(materials, metrics):
             values = (scores[metric.id] for metric in metrics)
             rows.append([float("nan") if isinstance(value, Missing) else value for value in values])
-        invalid.update(reason for reasons in materials.reasons or [] for reason in reasons if reason is not None)
+        judged = [reasons for reasons in materials.reasons or [] if not isinstance(reasons, Missing)]
+        invalid.update(reason for reasons in judged for reason in reasons if reason is not None)
         progress(len(batch))
     return np.array(rows), invalid
 

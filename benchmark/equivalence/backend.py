@@ -46,7 +46,7 @@ class Refusing(Protocol):
 
 
 class SetJudge(Protocol):
-    """Groups all responses to a prompt at once."""
+    """Groups all responses to a prompt at once, and scores single responses."""
 
     signature: str  # everything known that determines the partitions
 
@@ -55,6 +55,10 @@ class SetJudge(Protocol):
 
         Equal texts have equal labels; a single text needs no judgement.
         """
+        ...
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[int | Missing]:
+        """Return how well each response does what its prompt asks, 1 to 10, or why the score is missing."""
         ...
 
 

@@ -197,28 +197,48 @@ def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> lis
     ]
 
 
-def judge_note(parts: Iterable[Sequence[ResponsesToGroup]], judge: LLMJudge) -> str:
-    """Return a line about the requests that `partition_by_judge` will send for all parts together."""
+def judge_note(parts: Iterable[Sequence[ResponsesToGroup]], judge: LLMJudge, *, scores: bool = False) -> str:
+    """Return a line about the requests that will be sent for all parts together.
+
+    With `scores`, each class's first response is scored: of a set without a partition yet, up to all that differ.
+    """
     known: dict[str, bool] = {}
+    scored: dict[str, bool] = {}
     for sets in parts:
-        distinct = (_DistinctTexts.of(responses, in_order=True) for responses in sets)
-        known |= judge.judged([(responses.prompt, responses.texts) for responses in distinct])
-    cached = sum(known.values())
-    return (
+        texts_of = (_DistinctTexts.of(responses, in_order=True) for responses in sets)
+        distinct = list(dict.fromkeys((responses.prompt, responses.texts) for responses in texts_of))
+        labels = judge.known(distinct)
+        known |= {judge.key(item): item in labels for item in distinct if len(item[1]) > 1}
+        if scores:
+            heads = [
+                (prompt, texts[head])
+                for prompt, texts in distinct
+                for head in Partition(labels.get((prompt, texts), tuple(range(len(texts))))).heads
+            ]
+            with_score = judge.known_scores(heads)
+            scored |= {judge.score_key(pair): pair in with_score for pair in heads}
+    cached, cached_scores = sum(known.values()), sum(scored.values())
+    note = (
         f"judge {judge.model}: {counted(len(known) - cached, 'response set')} to judge, one request each (up to "
         f"{REPLIES} if a reply is no partition); {cached:,} from the cache"
+    )
+    if not scores:
+        return note
+    return (
+        f"{note}. Then up to {counted(len(scored) - cached_scores, 'first response')} of classes to score, likewise; "
+        f"{cached_scores:,} from the cache"
     )
 
 
 def rate_first_responses(
-    sets: Sequence[ResponsesToGroup], labels: Sequence[Labels | Missing], reward: RewardModel | None
+    sets: Sequence[ResponsesToGroup], labels: Sequence[Labels | Missing], rater: RewardModel | SetJudge | None
 ) -> list[Partition | Missing]:
-    """Make partitions from labels, with the reward and quality of each class's first response.
+    """Make partitions from labels, with the quality, and a model's reward, of each class's first response.
 
     Only first responses are rated, because metrics read no other qualities.
     """
     partitions = [responses if isinstance(responses, Missing) else Partition(responses) for responses in labels]
-    if reward is None:
+    if rater is None:
         return list(partitions)
     firsts = [
         (responses.prompt, responses.texts[first])
@@ -226,13 +246,26 @@ def rate_first_responses(
         if not isinstance(partition, Missing)
         for first in partition.heads
     ]
-    rewards = iter(reward.rewards(firsts).tolist())
+    if not isinstance(rater, RewardModel):
+        scores = iter(rater.scores(firsts))
+        return [
+            partition if isinstance(partition, Missing) else _scored(partition, [next(scores) for _ in partition.heads])
+            for partition in partitions
+        ]
+    rewards = iter(rater.rewards(firsts).tolist())
     return [
         partition
         if isinstance(partition, Missing)
-        else _rated(partition, [next(rewards) for _ in partition.heads], reward.thresholds)
+        else _rated(partition, [next(rewards) for _ in partition.heads], rater.thresholds)
         for partition in partitions
     ]
+
+
+def _scored(partition: Partition, scores: list[int | Missing]) -> Partition:
+    quality_of = {head: score for head, score in zip(partition.heads, scores, strict=True) if isinstance(score, int)}
+    qualities = tuple(quality_of.get(position) for position in range(len(partition.labels)))
+    unscored = next((score.reason for score in scores if isinstance(score, Missing)), None)
+    return Partition(partition.labels, qualities, unscored=unscored and f"a class is unscored: {unscored}")
 
 
 def _rated(partition: Partition, rewards: list[float], thresholds: tuple[float, ...] | None) -> Partition:

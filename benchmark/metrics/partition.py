@@ -31,6 +31,7 @@ class Partition:
     qualities: tuple[float | None, ...] | None = None
     # [classes], the reward model's output for each class's first response; None if unrated.
     rewards: tuple[float, ...] | None = None
+    unscored: str | None = None  # why the judge gave a class's first response no quality; None if it rated them all
 
     @property
     def heads(self) -> tuple[int, ...]:
@@ -143,10 +144,10 @@ def _sizes(partition: Partition) -> tuple[int, ...]:
 
 def _qualities(partition: Partition) -> tuple[float | None, ...]:
     if partition.qualities is None:
-        raise Unscorable("no reward model judged it")
+        raise Unscorable("no reward model or judge rated it")
     lacking = [head for head in partition.heads if partition.qualities[head] is None]
     if lacking:
-        raise Unscorable("no quality of a class's first response")
+        raise Unscorable(partition.unscored or "no quality of a class's first response")
     return partition.qualities
 
 
@@ -228,7 +229,8 @@ _GREEDY = (
 )
 _CEILING = "Its maximum is k: if all responses differ, how much they differ does not count."
 _REWARD = (
-    "A reward model stands in for people: it seems to favour long responses, and gives most good ones the top mark."
+    "A reward model or a judge stands in for people: the reward model seems to favour long responses, and gives most "
+    "good ones the top mark."
 )
 _VALIDITY = (
     "Validity is judged by a discriminator: offline, from spelling, word order and similarity to the prompt. It does "

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ def quality(reward: float, thresholds: Sequence[float]) -> int:
     return 1 + bisect_left(thresholds, reward)
 
 
+@runtime_checkable
 class RewardModel(Protocol):
     """Rates responses."""
 

@@ -6,11 +6,11 @@ The scorer, contrasts and meta-evaluation all use this module, so a response set
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
 from benchmark.equivalence.learned.backend import Learned, LearnedEquivalence, PairReader
-from benchmark.equivalence.llm_judge import LLMJudge, LLMJudgeSpec
+from benchmark.equivalence.llm_judge import JudgeScores, LLMJudge, LLMJudgeSpec
 from benchmark.equivalence.partitioning import (
     PartitionSpec,
     ResponsesToGroup,
@@ -34,7 +34,7 @@ from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
-from benchmark.validity.backend import ValidityJudge
+from benchmark.validity.backend import QualityJudge, ValidityJudge
 from divbench.core.console import err
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
@@ -62,7 +62,7 @@ class ScoringBackends:
     pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)
     equivalence: EquivalenceBackend | SetJudge | None = None
     reward: RewardModel | None = None
-    validity: ValidityJudge | None = None
+    validity: ValidityJudge | QualityJudge | None = None
     tagger: Tagger | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
@@ -79,8 +79,7 @@ class ScoringBackends:
             self.equivalence = self._load_equivalence(profile.partition)
         if "validity" in sources and self.validity is None:
             self.validity = profile.validity.load(self.embedder, profile.device)
-        by_reward = "validity" in sources and profile.validity.reward is not None
-        if ("reward" in sources or by_reward) and self.reward is None and profile.reward is not None:
+        if self._are_rated(metrics) and self.reward is None and profile.reward is not None:
             self.reward = profile.reward.load()
         if "causal_lm" in sources and self.reader is None and profile.causal_lm is not None:
             cache, spec = None if self.cache is None else SurprisalCache(self.cache), profile.causal_lm
@@ -136,7 +135,8 @@ class ScoringBackends:
             groups = (
                 [ResponsesToGroup.of(responses.prompt, responses.responses) for responses in sets] for sets in parts
             )
-            err().print(judge_note(groups, judge), markup=False, soft_wrap=True)
+            scores = self._are_rated(metrics) and isinstance(self.profile.quality, JudgeScores)
+            err().print(judge_note(groups, judge, scores=scores), markup=False, soft_wrap=True)
 
     def part(
         self,
@@ -154,8 +154,15 @@ class ScoringBackends:
             for responses, ended in zip(sets, reasons, strict=True)
         ]
         labels = partition_sets(to_group, self.equivalence, self.profile.partition)
-        rated = metrics_from("reward", metrics) or (metrics_from("validity", metrics) and self.profile.reward)
-        return rate_first_responses(to_group, labels, self.reward if rated else None)
+        if not self._are_rated(metrics):
+            return rate_first_responses(to_group, labels, None)
+        by_judge = isinstance(self.profile.quality, JudgeScores)
+        return rate_first_responses(to_group, labels, cast("SetJudge", self.equivalence) if by_judge else self.reward)
+
+    def _are_rated(self, metrics: Sequence[Metric]) -> bool:
+        """Whether a metric reads the quality of responses, or their validity that depends on it."""
+        by_quality = self.profile.validity.scores_from is not None
+        return bool(metrics_from("quality", metrics) or (by_quality and metrics_from("validity", metrics)))
 
     def materials(
         self,

@@ -25,7 +25,7 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, 
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.tagger import Tagger, is_in_latin_script
 from benchmark.surprisal.engine import SetSurprisals
-from benchmark.validity.backend import Reasons, ValidityJudge
+from benchmark.validity.backend import QualityJudge, Reasons, ValidityJudge
 from divbench.core.errors import DivBenchError
 from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.schema import Reported
@@ -33,7 +33,7 @@ from submissions.schema import Reported
 # Sources of inputs beside the texts: a model of the profile (by the name of its field), internals of the generating
 # model, or values that came with the submission (*reported*).
 Source = Literal[
-    "embedder", "tagger", "pair_scorers", "causal_lm", "partition", "reward", "validity", "internals", "reported"
+    "embedder", "tagger", "pair_scorers", "causal_lm", "partition", "quality", "validity", "internals", "reported"
 ]
 
 
@@ -50,7 +50,7 @@ class Materials:
     internals: Sequence[Internals] | None = None
     reported: Sequence[Reported | None] | None = None
     prompts: Sequence[str] | None = None  # the prompt of each set; None where prompts are unknown
-    validity: ValidityJudge | None = None
+    validity: ValidityJudge | QualityJudge | None = None
     pair_reader: PairReader | None = None  # makes features of pairs of responses; None: a reader based on the embedder
     tagger: Tagger | None = None
 
@@ -63,10 +63,12 @@ class Materials:
         return dict(zip(texts, self.embedder.embed(texts), strict=True))
 
     @cached_property
-    def reasons(self) -> list[Reasons] | None:
+    def reasons(self) -> Sequence[Reasons | Missing] | None:
         """Why each response of each set is invalid; None if validity is not judged or there are no partitions."""
         if self.validity is None or self.partitions is None:
             return None
+        if isinstance(self.validity, QualityJudge):
+            return self.validity.reasons(self.sets, self.partitions)
         known = self.vectors if self.validity.embedder is not None and self.validity.embedder is self.embedder else {}
         prompts = [None] * len(self.sets) if self.prompts is None else self.prompts
         return self.validity.reasons(prompts, self.sets, self.partitions, known)
@@ -188,10 +190,12 @@ def _judged_partitions(materials: Materials) -> list[JudgedPartition | Missing] 
     for texts, partition, reasons in zip(materials.sets, materials.partitions, materials.reasons, strict=True):
         if isinstance(partition, Missing):
             judged.append(partition)
-            continue
-        scored = [i for i, text in enumerate(texts) if is_scorable(text)]
-        labels = tuple(partition.labels[i] for i in scored)
-        judged.append(JudgedPartition(Partition(labels), tuple(reasons[i] for i in scored), len(texts) - len(scored)))
+        elif isinstance(reasons, Missing):
+            judged.append(reasons)
+        else:
+            scored = [i for i, text in enumerate(texts) if is_scorable(text)]
+            classes = Partition(tuple(partition.labels[i] for i in scored))
+            judged.append(JudgedPartition(classes, tuple(reasons[i] for i in scored), len(texts) - len(scored)))
     return judged
 
 
@@ -228,7 +232,7 @@ METRIC_INPUTS: tuple[MetricInput, ...] = (
     MetricInput("surprisals", _surprisals, ("causal_lm",)),
     MetricInput("surprisals:curve", _surprisals, ("causal_lm",), whole_curve=True),
     MetricInput("partition", _partitions, ("partition",)),
-    MetricInput("partition+rewards", _partitions, ("partition", "reward")),
+    MetricInput("partition+rewards", _partitions, ("partition", "quality")),
     MetricInput("partition+validity", _judged_partitions, ("partition", "validity")),
     MetricInput("internals", _internals, ("internals",)),
     MetricInput("partition+internals", _classed_internals, ("partition", "internals")),

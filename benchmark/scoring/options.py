@@ -35,13 +35,15 @@ DeviceOption = Annotated[
 ]
 SETTINGS = (
     *("lm", "lm_server", "dtype", "attention", "format", "boundaries", "orders", "order_count"),
-    *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward"),
+    *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward", "validity"),
 )
 _SETTINGS_HELP = (
     "Setting in place of the profile's (repeatable): lm, embedder, bert-score or sts=MODEL (ORG/NAME@COMMIT or a "
     "folder); lm-server=URL; dtype=float32; attention=eager; format=completion; boundaries=paper; orders=endpoint; "
     f"order-count=2; equivalence=BACKEND ({EQUIVALENCE_NAMES}); algorithm=average; short-answers=true; "
-    "reward=skywork-1.7b."
+    "reward=skywork-1.7b; validity=offline. A judge also scores the first response of each class (one request each): 4 "
+    "or more of 10 is valid. If a reward model is chosen, it rates them instead. With validity=offline, the package's "
+    "own model decides what is valid, and a judge makes only the classes."
 )
 
 
@@ -135,9 +137,10 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
         if source is not None and source.whole_curve and profile.causal_lm and not profile.orders.whole_curve:
             message = f"{name} needs surprisals at every position, and {profile.orders.kind} orders give the last"
             raise ConfigurationError(message, "choose --set orders=balanced, or leave orders out")
-        if source is not None and "reward" in source.sources and profile.reward is None:
-            hint = "choose one: --set reward=skywork-1.7b or skywork-27b, or --profile paper"
-            raise ConfigurationError(f"{name} needs a reward model, and the profile {profile.name} has none", hint)
+        if source is not None and "quality" in source.sources and profile.quality is None:
+            hint = "choose one: --set reward=skywork-1.7b or skywork-27b, --set equivalence=judge=…, or --profile paper"
+            message = f"{name} needs a reward model or a judge, and the profile {profile.name} has none"
+            raise ConfigurationError(message, hint)
         hint = did_you_mean(name, [metric.id for metric in available])
         raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
     return tuple(metric for metric in available if not names or metric.id in names)

@@ -25,7 +25,7 @@ from divbench.core.files import atomic_folder, canonical_json, sha256_of
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported
 
-INVALID = "invalid"  # column: why each response is not valid; null: it is
+INVALID = "invalid"  # column: why each response is not valid; null: it is; no list: validity is missing
 CLASSES = "classes"
 _CLASSES_FIELD = pa.field(
     CLASSES,

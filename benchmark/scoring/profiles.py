@@ -9,12 +9,13 @@ orderings; use it to reproduce their numbers, not as a recommendation.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 from pydantic import Field
 
 from benchmark.equivalence.classifiers import GENERATION_SIMILARITY
 from benchmark.equivalence.learned.backend import Learned
+from benchmark.equivalence.llm_judge import JudgeScores, LLMJudgeSpec
 from benchmark.equivalence.partitioning import PartitionSpec, find_partition_spec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
@@ -68,6 +69,7 @@ class Changes(TypedDict, total=False):
     algorithm: Algorithm | None  # of the named backend; default: *greedy*
     short_answers: bool
     reward: str | None  # one of `REWARDS`
+    validity: Literal["offline"] | None  # by the model that comes with the package, whatever else rates responses
     metrics: Collection[str] | None  # ids of metrics requested by name; those that read tags add the tagger
 
 
@@ -85,15 +87,24 @@ class Profile:
     pair_scorers: Mapping[Reads, PairScorerSpec] = field(default_factory=lambda: MappingProxyType({}))
     partition: PartitionSpec | None = None  # how responses are grouped into equivalence classes
     reward: RewardModelSpec | None = None
+    offline_validity: bool = False  # whether a judge's or reward model's qualities have no say in validity
     tagger: TaggerSpec | None = None
     # Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
     device: str = "cpu"
 
     @property
-    def validity(self) -> ValiditySpec:
-        """The model that judges validity: the reward model if there is one, else the discriminator."""
+    def quality(self) -> RewardModelSpec | JudgeScores | None:
+        """What gives responses a quality: the reward model; without one, the judge that makes the classes."""
         if self.reward is not None:
-            return ValiditySpec(reward=self.reward)
+            return self.reward
+        backend = None if self.partition is None or self.offline_validity else self.partition.backend
+        return backend.scores if isinstance(backend, LLMJudgeSpec) else None
+
+    @property
+    def validity(self) -> ValiditySpec:
+        """What judges validity: the quality of responses if the profile has it, else the discriminator."""
+        if self.quality is not None and not self.offline_validity:
+            return ValiditySpec(scores_from=self.quality)
         return ValiditySpec(None if self.embedder is None else ALL_MINILM_L6_V2)
 
     @property
@@ -132,6 +143,7 @@ class Profile:
             pair_scorers=self._pair_scorers(changes.get("bert_score"), changes.get("sts")),
             partition=self._partition(changes),
             reward=self._reward(changes.get("reward"), device),
+            offline_validity=self.offline_validity or changes.get("validity") == "offline",
             tagger=PATTERN_TAGGER if tags else self.tagger,
             device=self.device if device is None else single_device(device),
         )

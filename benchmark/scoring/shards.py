@@ -174,7 +174,8 @@ def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
         if materials.partitions is not None:
             record[CLASSES] = class_record(materials.partitions[i])
         if materials.reasons is not None:
-            record[INVALID] = list(materials.reasons[i])
+            reasons = materials.reasons[i]
+            record[INVALID] = None if isinstance(reasons, Missing) else list(reasons)
         if materials.surprisals is not None:
             record[SURPRISALS] = surprisal_record(materials.surprisals[i])
         if REPORTED_CLASSES in schema.names:

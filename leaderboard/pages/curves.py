@@ -68,8 +68,8 @@ def distinct_curves(board: Board, indices: Iterable[int]) -> tuple[Curve, ...]:
 def patience_curves(board: Board, indices: Iterable[int]) -> tuple[Curve, ...]:
     """Return NoveltyBench's utility by the reader's patience (`PATIENCES`), with intervals over prompts.
 
-    If no reward model rated a system's responses here, its curve is computed from the classes and qualities in the
-    submission; without these, the system has no curve.
+    If no reward model or judge rated a system's responses here, its curve is computed from the classes and qualities in
+    the submission; without these, the system has no curve.
     """
     return _curves(board, indices, _utilities, PATIENCES)
 
@@ -97,10 +97,9 @@ def _expected_classes(board: Board, entry: Entry) -> Floats:
     k = entry.result.k
     rows = []
     for classes, reasons in zip(table[CLASSES].to_pylist(), table[INVALID].to_pylist(), strict=True):
-        if classes is None:
-            continue  # as in the headline, where a prompt whose responses cannot be grouped is missing
-        labels = classes["labels"] or ()
-        valid = [label for label, why in zip(labels, reasons or [None] * len(labels), strict=False) if why is None]
+        if classes is None or reasons is None:
+            continue  # as in the headline, where a prompt whose responses cannot be grouped or judged is missing
+        valid = [label for label, why in zip(classes["labels"] or (), reasons, strict=False) if why is None]
         sizes = Counter(label for label in valid[:k] if label is not None)
         rows.append(valid_distinct_curve(tuple(sizes.values()), k))
     return np.array(rows).reshape(len(rows), k)

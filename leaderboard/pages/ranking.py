@@ -156,9 +156,11 @@ def _with_groups(rows: Sequence[ForestRow]) -> tuple[ForestRow, ...]:
 
 
 def _judged_by(column: Column) -> str:
-    """Say what the discriminator does and does not look for, if it judges which responses are valid."""
-    judge = next((model for model in column.signature.models if model.startswith("validity-v")), None)
-    if judge is None:
+    """Say from which score of a judge a response is valid, or what the discriminator does and does not look for."""
+    judge = next((model for model in column.signature.models if model.startswith("validity-")), "")
+    if lowest := judge.partition(",")[0].partition("validity-from-")[2]:
+        return f". Responses are valid if a judge scores the first of their class {lowest} or more of 10"
+    if not judge.startswith("validity-v"):
         return ""
     judged, not_judged = ", about the prompt,", ""
     if judge.endswith(",texts"):  # without an embedder

@@ -321,7 +321,8 @@ def remarks(view: PromptView, profile: str) -> list[str]:
         without = f"the profile {profile} has no equivalence backend"
         sentences.append(f"No classes: {_reasons(view, 'distinct_k') or without}.")
     elif all(response.quality is None for response in view.responses):
-        sentences.append(f"No quality: the profile {profile} has no reward model.")
+        without = f"the profile {profile} has no reward model or judge"
+        sentences.append(f"No quality: {_reasons(view, 'mean_head_quality') or without}.")
     if view.curve is None:
         without = f"the profile {profile} has no language model that scores the whole curve"
         sentences.append(f"No curve: {_reasons(view, 'a_n', 'd_can') or without}.")

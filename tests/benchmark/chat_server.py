@@ -1,8 +1,8 @@
-"""A chat server on loopback whose judge calls answers the same that begin with the same word."""
+"""A chat server on loopback whose judge calls answers the same that begin with the same word, and scores them."""
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,12 +26,14 @@ class ChatServer(JsonServer):
 
     Attributes:
         unknown: Fields of a request that it refuses.
+        scores: The score of a text, or words in place of a reply with one; of others 7.
         reported: What it calls its model; None: what it was asked for.
         seconds: How long it thinks.
         most: How many requests it has answered at once.
     """
 
     unknown: Sequence[str] = ()
+    scores: Mapping[str, int | str] = field(default_factory=dict)
     reported: object = None
     seconds: float = 0.0
     most: int = 0
@@ -48,7 +50,10 @@ class ChatServer(JsonServer):
         time.sleep(self.seconds)
         with self.lock:
             self._at_work.pop()
-        return 200, self.says(asked, json.dumps({"groups": groups_of(asked)}))
+        if (text := answer_of(asked)) is None:
+            return 200, self.says(asked, json.dumps({"groups": groups_of(asked)}))
+        score = self.scores.get(text, 7)
+        return 200, self.says(asked, score if isinstance(score, str) else json.dumps({"score": score}))
 
     def says(self, asked: dict[str, Any], words: object, **more: object) -> dict[str, Any]:
         """The document of a reply in these words."""
@@ -61,6 +66,14 @@ def document_of(asked: dict[str, Any]) -> dict[str, Any]:
     """What the judge is shown."""
     document: dict[str, Any] = json.loads(asked["messages"][-1]["content"])
     return document
+
+
+def answer_of(asked: dict[str, Any]) -> str | None:
+    """The answer whose score is asked for; None if something else is."""
+    if asked["messages"][0]["role"] != "system":
+        return None
+    answer: str | None = document_of(asked).get("answer")
+    return answer
 
 
 def groups_of(asked: dict[str, Any]) -> list[list[int]]:

@@ -154,7 +154,10 @@ def test_a_judge_that_makes_no_partitions_is_not_paid_for_thousands(server: Chat
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("This model's maximum context length is 10 tokens, reduce max_tokens.", "too long for the judge's context"),
+        (
+            "This model's maximum context length is 10 tokens, reduce max_tokens.",
+            "context is too short for the responses",
+        ),
         ('{"code": "content_filter"}', "content filter"),
     ],
 )

@@ -64,12 +64,14 @@ def test_scoring_tells_the_number_of_requests_once(
 ) -> None:
     submission, suite, _ = open_submission(demo(tmp_path / "in", "system"))
     profile = replace(find_profile("lexical"), partition=PartitionSpec(spec_of(server), "judge"))
-    for told in (len(suite.prompts), 0):
+    more = "Then up to {} first responses of classes to score, likewise; {} from the cache"
+    for told, heads, scored in ((len(suite.prompts), 72, 0), (0, 0, 24)):  # three texts each, which are one class
         backends = ScoringBackends(profile, equivalence=judge_of(server, cache))
         score_submission(submission, suite, backends, tmp_path / str(told), metrics=metrics_from("partition"))
         [line] = capsys.readouterr().err.splitlines()
         assert line.startswith(f"judge wise: {told} response sets to judge")
-        assert len(server.seen) == len(suite.prompts)
+        assert line.endswith(more.format(heads, scored))
+        assert len(server.seen) == 2 * len(suite.prompts)
 
 
 @pytest.mark.parametrize("change", [{"model": "other"}, {"reported": "wise"}, {"max_tokens": 5}])

@@ -27,7 +27,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import read_result
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.surprisal.engine import ResponseSet
-from benchmark.validity.backend import ValidityJudge
+from benchmark.validity.backend import QualityJudge
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
 from submissions.checking.response_kinds import scorable_responses
@@ -216,7 +216,7 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
         reported=[v for _, v in reported_of(rows)],
         prompts=prompts,
         tagger=pattern_tagger(),
-        validity=ValidityJudge(None),  # the mark of the reward model decides
+        validity=QualityJudge(by_judge=False),  # the mark of the reward model decides
     )
     expected = score_sets(materials, METRICS)
     table = pq.read_table(scored.folder / "per_prompt.parquet")

@@ -38,6 +38,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "algorithm": ("equivalence=embedding", "algorithm=complete"),
     "short-answers": ("equivalence=embedding", "short-answers=true"),
     "reward": ("reward=skywork-1.7b",),
+    "validity": ("reward=skywork-1.7b", "validity=offline"),
 }
 
 
@@ -125,7 +126,7 @@ def test_a_metric_of_the_whole_curve_under_endpoint_orders_is_refused_with_the_f
 
 
 def test_a_metric_of_rewards_says_how_to_name_a_reward_model() -> None:
-    with pytest.raises(ConfigurationError, match="utility_k needs a reward model, and the profile lexical") as caught:
+    with pytest.raises(ConfigurationError, match="needs a reward model or a judge, and the profile lexical") as caught:
         metrics_named(["utility_k"], ProfileOptions("lexical").load())
     assert "--set reward=skywork-1.7b" in caught.value.hint
     rated = ProfileOptions("lexical", settings=["reward=skywork-1.7b"]).load()

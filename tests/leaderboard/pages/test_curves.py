@@ -129,10 +129,11 @@ def test_a_prompt_without_classes_is_missing_in_the_curve_as_in_the_headline(tmp
     table = pq.read_table(path)
     rows = table.to_pylist()
     rows[0] |= {"classes": None, "valid_distinct_k": None}  # such as where a judge's server gave no partition
+    rows[1] |= {"invalid": None, "valid_distinct_k": None}  # or no score
     pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
     (curve,) = distinct_curves(board, [0])
-    assert [point.n for point in curve.points] == [len(rows) - 1] * board.k
-    assert curve.points[-1].value == pytest.approx(np.mean([row["valid_distinct_k"] for row in rows[1:]]))
+    assert [point.n for point in curve.points] == [len(rows) - 2] * board.k
+    assert curve.points[-1].value == pytest.approx(np.mean([row["valid_distinct_k"] for row in rows[2:]]))
 
 
 def test_without_qualities_there_is_no_utility_curve(results: Path) -> None:

@@ -56,14 +56,16 @@ def _renamed(entry: Entry, name: str) -> Entry:
 def test_the_title_says_what_the_judge_of_validity_looks_for(board: Board) -> None:
     column = _column(board, "valid_distinct_k")
     said = {}
-    for judge in ("validity-v5,texts", "validity-v5,an-embedder@1,float32", "validity-over-0.1,a-reward-model@1"):
+    judges = ("validity-v5,texts", "validity-v5,an-embedder@1,float32", "validity-over-0.1,a-reward-model@1")
+    for judge in (*judges, "validity-from-4,a-judge,judge-score-v1,99-tokens"):
         signature = column.signature.model_copy(update={"models": (judge,)})
         standings = BoardScores(board).standings(column)
         said[judge] = forest(board, replace(column, signature=signature), standings).title.partition(". ")[2]
-    texts, embedded, rewarded = said.values()
+    texts, embedded, rewarded, scored = said.values()
     assert "whether they are about the prompt, true or good is not judged" in texts
     assert "readable, about the prompt, and neither" in embedded
     assert rewarded == ""  # it judges quality
+    assert scored.endswith("a judge scores the first of their class 4 or more of 10")
 
 
 @pytest.mark.parametrize("label", ["distinct_n", "self_bleu"])
