@@ -92,6 +92,20 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
     return kind(f"{address} {what}: {first_line(error)}", hint)
 
 
+T = TypeVar("T")
+
+
+def asked(address: str, call: Callable[[], T]) -> T:
+    """Return the result of a read-only call, retried after transient failures; errors name the address."""
+
+    def attempt() -> T:
+        limit_silence()  # each time, because the client makes a new session after a failed connection
+        return call()
+
+    with hub_faults(address):
+        return retrying(Damaged)(attempt)
+
+
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete, HfApi
     from huggingface_hub.hf_api import RepoFile, RepoFolder
@@ -152,8 +166,6 @@ COMMITS_KEPT = 8  # listings in memory
 COMMITS_SEARCHED = 200  # for a mark; others may have committed after us
 
 _REPO = re.compile(r"(?!.*(--|\.\.))(?!.*\.git$)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9]([\w.-]{0,94}\w)?", re.ASCII)
-
-T = TypeVar("T")
 
 
 class HubStore:
@@ -285,14 +297,7 @@ class HubStore:
         )
 
     def _asked(self, call: Callable[[], T]) -> T:
-        """Return the result of a read-only call, retried after transient failures."""
-
-        def attempt() -> T:
-            limit_silence()  # each time, because the client makes a new session after a failed connection
-            return call()
-
-        with hub_faults(self.address):
-            return retrying(Damaged)(attempt)
+        return asked(self.address, call)
 
     def _sent(self, send: Callable[[], str | None], look: Callable[[], str | None]) -> str:
         """Send a change that must not be made twice; before each retry, check whether an earlier attempt succeeded."""

@@ -115,12 +115,13 @@ def _in_words(problem: Problem) -> str:
     return one_line(f"{where}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
 
 
-def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> bool:
-    """Whether a path is a regular, readable, non-empty file within the size limit."""
+def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES, name: str = "") -> bool:
+    """Whether a path is a regular, readable, non-empty file within the size limit; problems name it by `name`."""
     problem = None
+    name = name or path.name
     try:
         if not path.is_file() or path.is_symlink():
-            problem = ("file", f"{path.name} is missing or is not a regular file", "add it")
+            problem = ("file", f"{name} is missing or is not a regular file", "add it")
         else:
             with path.open("rb") as file:
                 size = file.seek(0, 2)
@@ -132,7 +133,7 @@ def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> boo
         problem = ("file", f"cannot be opened: {error.strerror or error}", "allow reading it")
     if problem is not None:
         check, message, hint = problem
-        findings.error(check, path.name, None, "", message, hint)
+        findings.error(check, name, None, "", message, hint)
     return problem is None
 
 

@@ -72,9 +72,24 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
+def read_object(path: Path, findings: Findings, limit: int, name: str) -> dict[str, Any]:
+    """Read a small file with one object; empty if it has problems."""
+    if not openable(path, findings, limit, name):
+        return {}
+    try:
+        value = strict_json(path.read_bytes().decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        findings.error("json", name, None, "", f"not JSON: {error}", "write one JSON object, or remove the file")
+        return {}
+    if not isinstance(value, dict):
+        findings.error("json", name, None, "", "not a JSON object", "write one, or remove the file")
+    return value if isinstance(value, dict) else {}
+
+
+def byte_lines(path: Path, findings: Findings, name: str = "") -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers, without a byte order mark; stop at a line over the limit."""
-    if not openable(path, findings):
+    name = name or path.name
+    if not openable(path, findings, name=name):
         return
     with path.open("rb") as file:
         number = 0
@@ -82,22 +97,22 @@ def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
             number += 1
             binary = next((what for start, what in _NOT_TEXT.items() if number == 1 and line.startswith(start)), None)
             if binary is not None:
-                findings.error("file", path.name, None, "", *binary)
+                findings.error("file", name, None, "", *binary)
                 return
             if len(line) > MAX_LINE_BYTES:
                 hint = f"a line may have at most {MAX_LINE_BYTES:,} bytes"
-                findings.error("sizes", path.name, number, "", "the line is too long", hint)
+                findings.error("sizes", name, number, "", "the line is too long", hint)
                 return
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
-def read_jsonl(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_jsonl(path: Path, findings: Findings, name: str = "") -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSON Lines file with their line numbers; a bad line is reported and skipped."""
-    hint = "write one JSON object per line"
-    for number, line in byte_lines(path, findings):
+    hint, name = "write one JSON object per line", name or path.name
+    for number, line in byte_lines(path, findings, name):
         if number == 1 and (line.lstrip().startswith(b"[") or line.strip() == b"{"):
             what = "array" if line.lstrip().startswith(b"[") else "object over several lines"
-            findings.error("json", path.name, number, "", f"a JSON {what}, which JSON Lines is not", hint)
+            findings.error("json", name, number, "", f"a JSON {what}, which JSON Lines is not", hint)
             return
         if not line.strip():
             continue
@@ -105,12 +120,12 @@ def read_jsonl(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, 
             value = strict_json(line.decode("utf-8"))
         except UnicodeDecodeError as error:
             message = f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
-            findings.error("encoding", path.name, number, "", message, "save the file as UTF-8")
+            findings.error("encoding", name, number, "", message, "save the file as UTF-8")
         except (ValueError, RecursionError) as error:
-            findings.error("json", path.name, number, "", f"not JSON: {error}", hint)
+            findings.error("json", name, number, "", f"not JSON: {error}", hint)
         else:
             if isinstance(value, dict):
                 yield number, value
             else:
                 message = f"a JSON {type(value).__name__}, expected an object"
-                findings.error("json", path.name, number, "", message, hint)
+                findings.error("json", name, number, "", message, hint)
