@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -22,7 +22,13 @@ GENERATIONS = pa.schema(
     ]
 )
 
-# Values imported with the generations. They are shown as *reported*, never mixed with values that we compute.
+# Columns of reported values that older files lack.
+LATER_REPORTED = (
+    pa.field("version", pa.string(), nullable=False),  # version of the metric, such as 1.1
+    pa.field("unscored", pa.bool_(), nullable=False),  # whether the judge refused to score the responses
+)
+# Values imported with the generations, one row per prompt and version. They are shown as *reported*, never mixed with
+# values that we compute.
 REPORTED = pa.schema(
     [
         pa.field("prompt_id", pa.string(), nullable=False),
@@ -32,6 +38,7 @@ REPORTED = pa.schema(
         pa.field("generation_scores", pa.list_(pa.float64()), nullable=True),
         pa.field("distinct", pa.int32(), nullable=False),  # the number of classes
         pa.field("utility", pa.float64(), nullable=True),
+        *LATER_REPORTED,
     ]
 )
 
@@ -128,17 +135,20 @@ class Manifest(Closed):
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Values reported with one prompt's responses."""
+    """Values of one version of a metric, reported with one prompt's responses."""
 
     partition: tuple[int, ...]  # a class label for each response: 0, 1, 2, … in the order of first use
     # Quality (1 to 10) of each class's first response, 0 for the others; None if not given.
     generation_scores: tuple[float, ...] | None
     distinct: int
     utility: float | None  # utility as given; None if not given
+    version: str = "1.0"  # version of NoveltyBench's metric that the values are of
+    unscored: bool = False  # whether the judge refused to score the responses: then no mean counts the prompt
 
     def first(self, k: int) -> "Reported":
         """Return the values of the first k responses; the utility is known only for all responses."""
-        return Reported(
+        return replace(
+            self,
             partition=self.partition[:k],
             generation_scores=None if self.generation_scores is None else self.generation_scores[:k],
             distinct=len(set(self.partition[:k])),

@@ -217,7 +217,9 @@ def _classed_internals(materials: Materials) -> list[ClassedInternals | Missing]
 
 
 def _reported(materials: Materials) -> list[Reported | Missing]:
-    return [Missing("not reported") if r is None else r for r in materials.reported or [None] * len(materials.sets)]
+    refused = Missing("the judge refused to score it")
+    came = materials.reported or [None] * len(materials.sets)
+    return [Missing("not reported") if r is None else refused if r.unscored else r for r in came]
 
 
 METRIC_INPUTS: tuple[MetricInput, ...] = (

@@ -117,7 +117,11 @@ class Profile:
         return tuple(metric for metric in metrics if self._can_make(input_of(metric), internals=internals))
 
     def signed(
-        self, metric: Metric, reported_by: str | None = None, read: HowRead | None = None
+        self,
+        metric: Metric,
+        reported_by: str | None = None,
+        read: HowRead | None = None,
+        reported_version: str | None = None,
     ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """Return the models and parameters in the signature of a metric, its own parameters first."""
         source = input_of(metric)
@@ -128,6 +132,7 @@ class Profile:
             parameters += (("layout", str(self.layout)), ("orders", str(self.orders)))
         elif "reported" in source.sources:
             parameters += (("reported-by", reported_by or "not stated"),)
+            parameters += () if reported_version is None else (("reported-version", reported_version),)
         return models, parameters
 
     def replace(self, **changes: Unpack[Changes]) -> "Profile":

@@ -110,10 +110,16 @@ class Signature(Part):
 
 
 def sign(
-    metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: str | None, read: HowRead | None = None
+    metric: Metric,
+    profile: Profile,
+    suite: Suite,
+    k: int,
+    reported_by: str | None,
+    read: HowRead | None = None,
+    reported_version: str | None = None,
 ) -> Signature:
     """Return the signature of a metric's numbers."""
-    models, parameters = profile.signed(metric, reported_by, read)
+    models, parameters = profile.signed(metric, reported_by, read, reported_version)
     return Signature(
         metric=metric.id,
         version=metric.version,

@@ -149,7 +149,7 @@ def result_id(
     *,
     metrics: tuple[Metric, ...] = METRICS,
 ) -> str:
-    """Return the id of the result that `score_submission` would write without internals; no row is read."""
+    """Return the id of the result that `score_submission` would write without internals; no response is read."""
     return content_id(_key(submission, suite, profile, options, profile.metrics(metrics), None).as_json())
 
 
@@ -169,14 +169,14 @@ def _key(
         )
     origin = submission.manifest.origin
     reported_by = origin.reported if origin else None
+    read = None if internals is None else internals.how
+    reported_version = submission.newest_reported() if metrics_from("reported", chosen) else None
     return ResultKey(
         submission_id=submission.id,
         suite=f"{suite.name}@{suite.revision}",
         profile=profile.name,
         k=k,
-        signatures=tuple(
-            sign(m, profile, suite, k, reported_by, None if internals is None else internals.how) for m in chosen
-        ),
+        signatures=tuple(sign(m, profile, suite, k, reported_by, read, reported_version) for m in chosen),
         level=LEVEL,
         resamples=options.resamples,
         seed=options.seed,

@@ -64,7 +64,7 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
 
     Rows are streamed; a file in another order is sorted in memory.
     """
-    reported = submission.reported()
+    reported: dict[str, Reported] = next(iter(submission.reported().values()), {})  # of the newest version
     rows = submission.rows()
     if not submission.in_suite_order:
         rows = iter(sorted(rows, key=lambda row: suite.position[row.prompt_id]))

@@ -30,12 +30,12 @@ class Curve:
     label: str
     at: tuple[float, ...]  # positions on the x-axis: numbers of responses, or patiences
     points: tuple[Estimate, ...]  # mean at each position, over the prompts with a value there
-    reported: bool = False  # whether the values came with the submission, and hence from another judge
+    judge: str = ""  # *reported* if the values came with the submission, from another judge, with their version
 
     @property
     def name(self) -> str:
         """The label, marked if the values are reported."""
-        return f"{self.label} (reported)" if self.reported else self.label
+        return f"{self.label} ({self.judge})" if self.judge else self.label
 
     @property
     def end(self) -> float:
@@ -62,7 +62,7 @@ def distinct_curves(board: Board, indices: Iterable[int]) -> tuple[Curve, ...]:
     Systems without the headline by which the board is ranked have no curve: their validity was not judged, or was
     judged by another model.
     """
-    return _curves(board, indices, lambda entry: (_expected_classes(board, entry), False), range(1, board.k + 1))
+    return _curves(board, indices, lambda entry: (_expected_classes(board, entry), ""), range(1, board.k + 1))
 
 
 def patience_curves(board: Board, indices: Iterable[int]) -> tuple[Curve, ...]:
@@ -75,14 +75,14 @@ def patience_curves(board: Board, indices: Iterable[int]) -> tuple[Curve, ...]:
 
 
 def _curves(
-    board: Board, indices: Iterable[int], values_of: Callable[[Entry], tuple[Floats, bool]], at: Iterable[float]
+    board: Board, indices: Iterable[int], values_of: Callable[[Entry], tuple[Floats, str]], at: Iterable[float]
 ) -> tuple[Curve, ...]:
     labels, positions = system_labels(board), tuple(map(float, at))
     curves = []
     for index in indices:
-        values, reported = values_of(board.entries[index])
+        values, judge = values_of(board.entries[index])
         if values.size:  # resampled as the scorer does, so the last point has the headline's interval
-            curves.append(Curve(labels[index], positions, tuple(bootstrap_means(values)), reported))
+            curves.append(Curve(labels[index], positions, tuple(bootstrap_means(values)), judge))
     return tuple(curves)
 
 
@@ -105,10 +105,14 @@ def _expected_classes(board: Board, entry: Entry) -> Floats:
     return np.array(rows).reshape(len(rows), k)
 
 
-def _utilities(entry: Entry) -> tuple[Floats, bool]:
-    """Return the utilities [prompts, patiences] of the prompts with class qualities, and whether these are reported."""
+def _utilities(entry: Entry) -> tuple[Floats, str]:
+    """Return the utilities [prompts, patiences] of the prompts with class qualities, and the judge if reported."""
     values = _utilities_of(_classes(entry, CLASSES))
-    return (values, False) if values.size else (_utilities_of(_classes(entry, REPORTED_CLASSES)), True)
+    if values.size:
+        return values, ""
+    versions = (dict(signature.parameters).get("reported-version") for signature in entry.cells)
+    version = next(filter(None, versions), None)
+    return _utilities_of(_classes(entry, REPORTED_CLASSES)), f"reported, {version}" if version else "reported"
 
 
 def _utilities_of(rows: Sequence[Mapping[str, Any]]) -> Floats:

@@ -23,6 +23,7 @@ MAX_REASON_LETTERS = 200
 REPLACEMENT = "\ufffd"  # a decoder writes it in place of a character that it cannot decode
 # Access tokens of common services, by their prefixes. Manifests are published unchanged, so they must hold none.
 _TOKEN = re.compile(r"\b(?:hf_|sk-|gh[oprsu]_|github_pat_|xox[a-z]-|AKIA)[A-Za-z0-9_-]{16,}")
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){0,3}", re.ASCII)
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # other than white space
 
 
@@ -60,7 +61,7 @@ class SeenRows:
     foreign: int = 0  # number of rows whose texts are in a language other than English
     responses: int = 0
     truncated: int = 0  # number of responses that ended at the limit on tokens
-    reported_rows: Counter[str] = field(default_factory=Counter)
+    reported_rows: Counter[tuple[str, str]] = field(default_factory=Counter)  # by prompt id and version
 
     def add(self, row: Row, context: Context) -> None:
         """Record a row after it was checked."""
@@ -80,10 +81,11 @@ class SeenRows:
 
     def check_reported(self, number: int, prompt_id: str, reported: Reported) -> Iterator[Problem]:
         """Compare one prompt's reported values with its responses."""
-        self.reported_rows[prompt_id] += 1
-        if prompt_id not in self.texts or self.reported_rows[prompt_id] > 1:
+        key = prompt_id, reported.version
+        self.reported_rows[key] += 1
+        if prompt_id not in self.texts or self.reported_rows[key] > 1:
             message = f"prompt id {prompt_id!r} has no responses, or is repeated"
-            yield _wrong_report(number, "prompt_id", message, "write one row for each prompt")
+            yield _wrong_report(number, "prompt_id", message, "write one row for each prompt and version")
             return
         yield from reported_problems(number, reported, self.texts[prompt_id])
 
@@ -279,6 +281,12 @@ def reported_problems(number: int, reported: Reported, responses: tuple[str, ...
     elif reported.distinct != classes:
         message = f"distinct is {reported.distinct}, but the partition has {counted(classes, 'class', 'classes')}"
         yield _wrong_report(number, "distinct", message, "distinct is the number of classes")
+    if not _VERSION.fullmatch(reported.version):
+        message = f"{reported.version[:40]!r} is not a version"
+        yield _wrong_report(number, "version", message, "write one such as 1.1")
+    if reported.unscored and reported.generation_scores is not None:
+        message = "the row has scores, but is marked as unscored"
+        yield _wrong_report(number, "generation_scores", message, "leave out the scores or the mark")
     if reported.utility is not None and not 0 <= reported.utility <= 10:
         message = f"{reported.utility} is not between 0 and 10"
         yield _wrong_report(number, "utility", message, "compute it from the scores")

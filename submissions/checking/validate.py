@@ -11,14 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, UnknownSuite
 from submissions.checking.checks import CHECKS, Context, SeenRows, has_all_values
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.response_kinds import ResponseCounts
-from submissions.schema import GENERATIONS, REPORTED, Manifest, submission_id
+from submissions.schema import GENERATIONS, LATER_REPORTED, REPORTED, Manifest, submission_id
 from submissions.storage.submission_folders import (
+    FIRST_VERSION,
     GENERATIONS_FILE,
     MANIFEST_FILE,
     REPORTED_FILE,
@@ -196,7 +199,11 @@ def _check_reported(folder: Path, seen: SeenRows, report: Report, digest: RowsDi
     path = folder / REPORTED_FILE
     if not os.path.lexists(path):  # a dangling link counts as a file, and is an error below
         return
-    file = open_parquet(path, REPORTED, report.findings)
+    always = pa.schema([field for field in REPORTED if field not in LATER_REPORTED])
+    file = open_parquet(path, always, report.findings, optional=LATER_REPORTED)
+    if file is not None and "version" not in file.schema.names:
+        message = f"the column is missing: the values count as those of version {FIRST_VERSION}"
+        report.findings.warning("reported", REPORTED_FILE, None, "version", message, "add it, and the column unscored")
     for number, raw in () if file is None else file.rows(report.findings):
         if _enough(report.findings, REPORTED_FILE):
             return
@@ -215,6 +222,7 @@ def _check_reported(folder: Path, seen: SeenRows, report: Report, digest: RowsDi
 
 def _null_field(raw: dict[str, Any]) -> str | None:
     """Return the field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
-    bare = (name for name in ("prompt_id", "partition", "distinct") if raw[name] is None)
+    needed = ("prompt_id", "partition", "distinct", "version", "unscored")
+    bare = (name for name in needed if name in raw and raw[name] is None)
     holed = (name for name in ("partition", "generation_scores") if None in (raw[name] or ()))
     return next(bare, None) or next(holed, None)

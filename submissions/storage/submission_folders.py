@@ -23,6 +23,7 @@ from submissions.untrusted.json_files import strict_json
 MANIFEST_FILE = "manifest.json"
 GENERATIONS_FILE = "generations.parquet"
 REPORTED_FILE = "reported.parquet"
+FIRST_VERSION = "1.0"  # version of the values in files without the column
 MAX_MANIFEST_BYTES = 64 * 2**10
 ROWS_A_GROUP = 1024
 ROWS_A_BATCH = 256
@@ -50,12 +51,25 @@ class Submission:
         for number, row in _rows(self.folder / GENERATIONS_FILE, ("prompt_id", "prompt")):
             yield Row(number, row["prompt_id"], row["prompt"], ())
 
-    def reported(self) -> dict[str, Reported]:
-        """Return the values submitted with the generations, by prompt id; empty if there are none."""
+    def reported(self) -> dict[str, dict[str, Reported]]:
+        """Return the values submitted with the generations, by version (the newest first) and prompt id."""
         path = self.folder / REPORTED_FILE
-        if not path.exists():
-            return {}
-        return {row["prompt_id"]: as_reported(row) for _, row in _rows(path, REPORTED.names)}
+        values: dict[str, dict[str, Reported]] = {}
+        for _, row in _rows(path, REPORTED.names) if path.exists() else ():
+            reported = as_reported(row)
+            values.setdefault(reported.version, {})[row["prompt_id"]] = reported
+        return {version: values[version] for version in sorted(values, key=_release, reverse=True)}
+
+    def newest_reported(self) -> str | None:
+        """Return the newest version of the values submitted with the generations; None if there are none."""
+        path = self.folder / REPORTED_FILE
+        rows = _rows(path, ("prompt_id", "version")) if path.exists() else ()
+        return max((row.get("version", FIRST_VERSION) for _, row in rows), key=_release, default=None)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, by which versions are ordered."""
+    return tuple(map(int, version.split(".")))
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -94,6 +108,8 @@ def as_reported(row: dict[str, Any]) -> Reported:
         generation_scores=None if scores is None else tuple(scores),
         distinct=row["distinct"],
         utility=row["utility"],
+        version=row.get("version", FIRST_VERSION),
+        unscored=row.get("unscored", False),
     )
 
 
@@ -108,9 +124,10 @@ class RowsDigest:
         self._add("row", row.prompt_id, row.prompt, row.responses, row.finish_reasons)
 
     def add_reported(self, prompt_id: str, reported: Reported) -> None:
-        """Add a reported row."""
-        scores = reported.generation_scores
-        self._add("reported", prompt_id, reported.partition, scores, reported.distinct, reported.utility)
+        """Add a reported row. What older files lack is left out if it has their values, so that ids do not change."""
+        later = [reported.version, reported.unscored]
+        values = (reported.partition, reported.generation_scores, reported.distinct, reported.utility)
+        self._add("reported", prompt_id, *values, *(later if later != [FIRST_VERSION, False] else ()))
 
     def _add(self, *values: Any) -> None:
         self._rows.append(hashlib.sha256(canonical_json(values)).digest())

@@ -133,6 +133,7 @@ def change_manifest(folder: Path, **values: Any) -> Path:
 def add_reported(folder: Path, **values: Any) -> Path:
     """Give a toy submission with k = 3 a reported file with two classes a prompt; values change its first row."""
     right: Json = {"partition": [0, 1, 1], "generation_scores": [7.0, 3.0, 0.0], "distinct": 2, "utility": 2.5}
+    right |= {"version": "1.0", "unscored": False}
     rows = [{"prompt_id": p.prompt_id} | right | (values if i == 0 else {}) for i, p in enumerate(TOY.prompts)]
     pq.write_table(pa.Table.from_pylist(rows, schema=REPORTED), folder / REPORTED_FILE)
     return folder

@@ -160,14 +160,14 @@ def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_p
     score_submission(opened, suite, ScoringBackends(find_profile("lexical")), tmp_path / "results")
     (board,), _ = load_boards(tmp_path / "results")
     (curve,) = patience_curves(board, [0])
-    assert (curve.reported, curve.name) == (True, "judged elsewhere (reported)")
+    assert curve.name == "judged elsewhere (reported, 1.0)"
     assert {point.n for point in curve.points} == {len(rows) - 1}
     for patience, mean in zip(PATIENCES, means(curve), strict=True):
         weights = [patience**place for place in range(k)]
         wanted = [7.0] * (len(rows) - 2) + [4.0 * weights[0] / sum(weights)]
         assert mean == pytest.approx(np.mean(wanted))
-    assert curves_table([curve], "p").texts[0][0] == "judged elsewhere (reported)"
-    assert not distinct_curves(board, [0])[0].reported
+    assert curves_table([curve], "p").texts[0][0] == curve.name
+    assert not distinct_curves(board, [0])[0].judge
 
 
 def test_the_table_of_curves_holds_their_numbers(board: Board) -> None:

@@ -268,4 +268,4 @@ def test_reported_values_that_fit_are_taken(tmp_path: Path) -> None:
     report = check(add_reported(write_toy(tmp_path / "good")))
     assert report.findings.problems == []
     assert report.submission is not None
-    assert report.submission.reported()["toy-3"].distinct == 2
+    assert report.submission.reported()["1.0"]["toy-3"].distinct == 2

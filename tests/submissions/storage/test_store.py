@@ -31,7 +31,7 @@ def test_a_submission_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     write_submission(folder, toy_manifest(), rows, reported)
     submission, suite, report = open_submission(folder, find_toy)
     assert list(submission.rows()) == rows
-    assert submission.reported() == dict(reported)
+    assert submission.reported() == {"1.0": dict(reported)}
     assert (submission.manifest, submission.folder, submission.prompts) == (toy_manifest(), folder, 4)
     assert suite is TOY
     assert report.submission == submission

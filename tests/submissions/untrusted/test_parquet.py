@@ -145,7 +145,7 @@ def test_another_schema_is_rejected_by_column(
 def test_a_reported_file_of_another_schema_is_rejected(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "bad")
     wrong = REPORTED.set(REPORTED.get_field_index("distinct"), pa.field("distinct", pa.int64()))
-    rows = [{"prompt_id": "toy-0", "partition": [0, 0, 0], "generation_scores": None, "distinct": 1, "utility": None}]
+    rows = [{"prompt_id": "toy-0", "partition": [0, 0, 0], "distinct": 1, "version": "1.0", "unscored": False}]
     pq.write_table(pa.Table.from_pylist(rows, schema=wrong), folder / "reported.parquet")
     (problem,) = check(folder).findings.problems
     assert (problem.file, problem.field, problem.message) == (
