@@ -208,6 +208,9 @@ def of_reported(reported: "Reported") -> Partition:
     return Partition(partition.labels, tuple(score if i in heads else None for i, score in enumerate(scores)))
 
 
+VALID_SCORE = 4.0  # the lowest score of a response that does what was asked
+
+
 def distinct_k_reported(reported: "Reported") -> float:
     """Compute `distinct_k` from the classes that came with a submission."""
     return distinct_k(of_reported(reported))
@@ -215,7 +218,18 @@ def distinct_k_reported(reported: "Reported") -> float:
 
 def utility_k_reported(reported: "Reported", patience: float) -> float:
     """Compute `utility_k` from the classes and scores that came with a submission."""
-    return utility_k(of_reported(reported), patience)
+    return utility_k(_scored(reported), patience)
+
+
+def valid_distinct_k_reported(reported: "Reported", lowest: float) -> float:
+    """Count the classes whose first response has at least the score `lowest`, with what came with a submission."""
+    return float(sum(quality is not None and quality >= lowest for quality in _scored(reported).qualities or ()))
+
+
+def _scored(reported: "Reported") -> Partition:
+    if reported.generation_scores is None:
+        raise Unscorable("no scores were reported")
+    return of_reported(reported)
 
 
 _NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
@@ -237,6 +251,10 @@ _VALIDITY = (
     "not know whether a response is true, safe or good."
 )
 _REPORTED = "It was reported by the submitter: how the classes were made is known only as far as the signature says."
+_VERSIONS = (
+    "Versions 1.0 and 1.1 of NoveltyBench's metric have other judges, so their values are never in one column. If a "
+    "submission has both, 1.1 is scored. Where its judge refused to score, the prompt has no value."
+)
 _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
 _FIRST_VALID = Version(1, "2026-11-22", "first version: classes among responses that are valid")
 _FIRST_REPORTED = Version(
@@ -423,8 +441,31 @@ METRICS: tuple[Metric, ...] = (
         summary="The number of equivalence classes as the submitter reported it.",
         failures=(
             _REPORTED,
-            "NoveltyBench's published files were made by two different rules, and some separate identical texts.",
+            _VERSIONS,
+            "NoveltyBench's files of version 1.0 were made by two different rules, and some separate identical texts.",
             "Files that count one too few are converted; a file with another rule cannot be detected.",
+        ),
+    ),
+    _reported_metric(
+        "valid_distinct_k_reported",
+        "different responses that do what was asked, as reported",
+        partial(valid_distinct_k_reported, lowest=VALID_SCORE),
+        bounds=(0, "k"),
+        unit="classes",
+        paper=f"DivBench, 2026; based on the classes and scores of {_NOVELTYBENCH}",
+        parameters={"lowest-score": f"{VALID_SCORE:g}"},
+        history=(Version(1, "2026-11-28", "first version: reported classes whose first response scores at least 4"),),
+        formula="|{classes whose first response has a score of at least 4}|, with classes and scores that came with "
+        "the submission",
+        summary="How many different responses do what the prompt asks, by the submitter's judge: on the scale of "
+        "NoveltyBench 1.1, 4 is a weak attempt that still answers, and 1 to 3 fail.",
+        failures=(
+            _REPORTED,
+            _VERSIONS,
+            "In version 1.0 a reward model's output is cut into scores of 1 to 10, of which 4 does not mean that a "
+            "response answers: compare systems in one column only.",
+            "Only the first response of a class is judged, and the same judge may rank its own vendor's models.",
+            _CEILING,
         ),
     ),
     _reported_metric(
@@ -440,7 +481,8 @@ METRICS: tuple[Metric, ...] = (
         summary="The utility of the responses, from the submitter's classes and qualities.",
         failures=(
             _REPORTED,
-            _REWARD,
+            _VERSIONS,
+            f"The scores of version 1.0 are a reward model's. {_REWARD}",
             "People's short responses get low qualities, which suggests a preference for length.",
         ),
     ),

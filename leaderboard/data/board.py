@@ -20,7 +20,10 @@ from benchmark.metrics import METRICS
 from benchmark.scoring.results import RESULT_FILE, Aggregate, Result, Signature
 
 # A board is sorted and ranked by the first of these that it has.
-RANKED_BY = ("valid_distinct_k", "distinct_k", "distinct_k_reported", "embedding_diversity")
+RANKED_BY = (
+    *("valid_distinct_k", "distinct_k", "valid_distinct_k_reported", "distinct_k_reported"),
+    "embedding_diversity",
+)
 _WHOLE = ("parameters", "responses", "not_answered", "cut_off", "older_results")  # facts that are integers
 REFERENCE_TYPES = ("human", "baseline")  # types of systems that calibrate a board and are not ranked
 

@@ -21,7 +21,7 @@ from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
 from leaderboard.data.reference.systems import SHOWN_ATTACKS
 from leaderboard.pages.systems import direction_text, system_ids, system_labels
 
-QUALITY = ("mean_head_quality", "mean_head_quality_reported", "valid_share")
+QUALITY = ("mean_head_quality", "valid_share")
 _MARGIN = 0.04  # share of the scale left free on both sides, so that no whisker ends at the edge
 _AGAIN = "Scores of other versions or models of the metric are not comparable: to be ranked, score these again."
 _NAMED = 3  # maximum number of systems named as tied with the first

@@ -14,16 +14,17 @@ DEFAULT_LINES = 8  # lines that can be distinguished in one figure
 FEWEST_DIGITS = 6  # minimum number of digits of an id in a permalink
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "valid_share", "first_quality", "coherence")
 DIVERSITY = (
-    *("valid_distinct_k", "distinct_k", "distinct_k_reported", "embedding_diversity", "vendi_score", "d_can", "a_n"),
+    *("valid_distinct_k", "distinct_k", "valid_distinct_k_reported", "distinct_k_reported", "embedding_diversity"),
+    *("vendi_score", "d_can", "a_n"),
     *("retained_surprise", "e_average", "distinct_n", "self_bleu"),
 )
 COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
 # The metrics and facts that each preset shows; metrics that the board lacks are left out.
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # Without d_can and a_n, because results of the bundled language model should not be published.
-    "overview": ((*DIVERSITY[:5], *QUALITY[:2], "valid_share"), ("type", "mode")),
+    "overview": ((*DIVERSITY[:6], *QUALITY[:2], "valid_share"), ("type", "mode")),
     "diversity": (DIVERSITY, ("type", "mode")),
-    "quality": ((*QUALITY, "distinct_k", "distinct_k_reported"), ("type", "mode")),
+    "quality": ((*QUALITY, "distinct_k", "valid_distinct_k_reported", "distinct_k_reported"), ("type", "mode")),
     "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),
     "everything": ((), ("type", "mode", "open_weights", "licence", "date", *COST, "older_results", "signature")),
 }

@@ -35,7 +35,10 @@ from leaderboard.pages.systems import (
 
 # The first metric that a board has is the default axis. Neither utility_k, which includes diversity, nor coherence,
 # which depends on the language model, is a default.
-DIVERSITY_AXES = ("valid_distinct_k", "distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
+DIVERSITY_AXES = (
+    *("valid_distinct_k", "distinct_k", "embedding_diversity", "valid_distinct_k_reported", "distinct_k_reported"),
+    "distinct_n",
+)
 QUALITY_AXES = ("mean_head_quality", "valid_share", "first_quality")
 MOST_LINES = 12
 _MOST_NAMED = 20  # maximum number of systems on the front that the caption names

@@ -21,7 +21,7 @@ FITTED = frozenset({"learned_diversity"})
 # The metrics of each kind of diversity; the first one that a board has represents the kind.
 KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("meaning", ("valid_distinct_k", "distinct_k", "embedding_diversity")),
-    ("judged classes", ("distinct_k_reported",)),
+    ("judged classes", ("valid_distinct_k_reported", "distinct_k_reported")),
     ("words", ("distinct_n", "ead", "self_bleu")),
     ("model's own", ("semantic_entropy", "e_average")),
 )
