@@ -59,6 +59,8 @@ def quick(
     from leaderboard.data.sources import FolderSource
     from leaderboard.pages.ranking import forest
 
+    if file.is_dir():
+        raise ConfigurationError(f"{file} is a folder", "give a file; divbench import converts NoveltyBench's folders")
     name = name or file.stem
     suite = suite or _suite_of(file, field)
     submission = _imported(file, suite, field, name, k, folder)

@@ -29,7 +29,10 @@ Id = Annotated[str, typer.Argument(help="Submission id: 16 hex digits.", metavar
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="File with the responses.")],
+    file: Annotated[
+        str,
+        typer.Argument(help="File with the responses; of NoveltyBench also a folder, or hf://datasets/ORG/NAME/RUN."),
+    ],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
     name: Annotated[str, typer.Option(help="System's name on the board.")],
     submitter: Annotated[str, typer.Option(help="Submitter's name.")],
@@ -58,9 +61,11 @@ def import_(
 ) -> None:
     """Convert a file of responses to a submission folder, and check it. Nothing is written if a check fails.
 
-    noveltybench: generations.jsonl, partitions.jsonl or scores.jsonl of NoveltyBench. Partitions and scores are kept as
-    *reported* values (`--about reported_by='deberta-1.0, 2025-03-27'` names their source); its 0-based `distinct`
-    becomes the number of classes.
+    noveltybench: the folder of a run of NoveltyBench, or its generations.jsonl, partitions.jsonl or scores.jsonl.
+    Partitions and scores are kept as *reported* values, those of versions 1.0 and 1.1 apart (`--about
+    reported_by='deberta-1.0, 2025-03-27'` names their source); the 0-based `distinct` of version 1.0 becomes the number
+    of classes. If rows have no responses, they are joined by id with generations.jsonl, which must be in the same
+    folder or, for a folder such as v1.1, beside it. The suite chooses between nb-curated and nb-wildchat.
 
     jsonl, csv, parquet: one row per prompt with a list {"prompt_id", "responses": [...]}, or one row per response
     {"prompt_id", "response"}. Other common names, such as "outputs" or "completion", are detected; use --field for
@@ -79,6 +84,9 @@ def import_(
     inspect: .eval or .json log of Inspect, one response per epoch (pip install "divbench[inspect]").
 
     Examples:
+      divbench import hf://datasets/yimingzhang/novelty-bench/results/2026-09-10_claude-opus-5 --name claude-opus-5
+        --submitter me --out subs/claude-opus-5
+
       divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o --about model_id=gpt-4o-2024-11-20
 
     Responses to your own prompts, with "prompt" in each row:
@@ -94,9 +102,10 @@ def import_(
     known["generation"] |= {"k": k, "mode": mode, "temperature": temperature}
     known["submitter"] |= {"name": submitter}
     known["system"] = {"type": "model"} | known["system"]
+    source = file if file.startswith("hf://") else Path(file)
     report, unused_fields = import_submission(
-        file,
-        detect_format(file) if from_ is None else from_,
+        source,
+        detect_format(source) if from_ is None else from_,
         destination,
         known,
         partial(load_suite, mirror=mirror),

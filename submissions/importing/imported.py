@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from datasets_build.schema import Suite
@@ -21,6 +22,10 @@ _SAMPLING |= {"max_new_tokens": "max_tokens"}
 # Fields that describe the system, and their parts and fields in the manifest.
 FACTS = dict.fromkeys(MODELS, ("system", "model_id")) | {"system_prompt": ("generation", "system_prompt")}
 FACTS |= {name: ("generation", ours) for name, ours in _SAMPLING.items()}
+GENERATION_CONFIG = "generation_config"  # where NoveltyBench's rows have them
+FACTS |= {
+    f"{GENERATION_CONFIG}.{name}": ("generation", ours) for name, ours in (_SAMPLING | {"sampling": "mode"}).items()
+}
 FACTS |= {
     f"{GENERATION_KWARGS}.{name}": ("generation", ours)
     for name, ours in (_SAMPLING | {"max_gen_toks": "max_tokens", "until": "stop"}).items()
@@ -53,8 +58,11 @@ class Imported:
     """The content of an imported file."""
 
     rows: list[Row] = field(default_factory=list)  # one per prompt, with the row numbers of the file
-    # Reported values by prompt id, with their row in the file.
-    reported: dict[str, tuple[int, Reported]] = field(default_factory=dict)
+    file: str = ""  # name of the file with the rows, if several files were read
+    sources: dict[str, Path] = field(default_factory=dict)  # by name, all files that were read, if several were
+    # Reported values by prompt id and version, with their file and row.
+    reported: dict[tuple[str, str], tuple[str, int, Reported]] = field(default_factory=dict)
+    reported_by: str = ""  # what made the reported values, as far as the files state it
     # By field of `FACTS` and `STEPS`, each value in the file and its first row.
     facts: dict[str, dict[Any, int]] = field(default_factory=dict)
     unused_fields: set[str] = field(default_factory=set)
@@ -71,13 +79,16 @@ class Imported:
             self.facts.setdefault(name, {}).setdefault(value, number)
         self.unused_fields |= raw.keys() - used - FACTS.keys()
 
-    def in_source(self, problem: Problem, file: str, reported: Sequence[int]) -> Problem:
-        """Convert a problem in our files to one in the imported file, with its row and field name."""
+    def in_source(self, problem: Problem, file: str, reported: Sequence[tuple[str, int]]) -> Problem:
+        """Convert a problem in our files to one in the imported file, with its row and field name.
+
+        `reported` has the file and row of each of our reported rows.
+        """
         if problem.file not in {GENERATIONS_FILE, REPORTED_FILE}:
             return problem
         row, name = problem.row, problem.field
         if row is not None and problem.file == REPORTED_FILE:
-            row = reported[row - 1]
+            file, row = reported[row - 1]
         item = _ITEM.fullmatch(name)
         lines = next((self.lines[r.prompt_id] for r in self.rows if r.number == row and r.prompt_id in self.lines), ())
         if item and lines:

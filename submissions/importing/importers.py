@@ -1,11 +1,12 @@
 """Import files of other projects as submissions. Nothing is written unless the result passes every check.
 
-`FORMATS` lists the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*, *csv*
+`FORMATS` lists the readers: *noveltybench* (a run's folder or one of its files; see noveltybench.py), *jsonl*, *csv*
 and *parquet* (rows of responses under common field names; see response_rows.py), *lm-eval* (samples of
 lm-evaluation-harness; see lm_eval.py), *openai-batch* (output files of the Batch API; see openai_batch.py) and
 *inspect* (logs of Inspect; see inspect_logs.py). With the suite *own*, the file must contain the texts of the prompts.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,83 +23,18 @@ from divbench.core.files import atomic_folder, sha256_of
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format
-from submissions.importing.imported import FACTS, MODELS, STEPS, Fields, Imported
+from submissions.importing.imported import FACTS, GENERATION_CONFIG, MODELS, STEPS, Imported
 from submissions.importing.inspect_logs import is_inspect_log, read_inspect_log
 from submissions.importing.lm_eval import FIELDS as LM_EVAL_FIELDS
 from submissions.importing.lm_eval import read_lm_eval
+from submissions.importing.noveltybench import read_noveltybench
+from submissions.importing.noveltybench_hub import downloaded_run
 from submissions.importing.openai_batch import read_openai_batch
 from submissions.importing.response_rows import read_response_rows
-from submissions.schema import Manifest, Reported, Row
+from submissions.schema import Manifest
 from submissions.storage.submission_folders import write_submission
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import read_jsonl
-
-CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
-
-
-def read_noveltybench(path: Path, findings: Findings) -> Imported:
-    """Read NoveltyBench's files (its version 1.0 and 1.1).
-
-    Three conventions of `distinct` are in use: the highest label (version 1.0 of the code, one less than the number of
-    classes), the number of classes (later versions), and one more (the paper's tables and older summaries). It is
-    compared with the partition and converted to the number of classes. A file that mixes conventions is rejected.
-    """
-    imported = Imported(names={"prompt_id": "id", "responses": "generations"})
-    offsets: dict[int, int] = {}
-    for number, raw in read_jsonl(path, findings):
-        fields = Fields(raw, path.name, number, findings)
-        prompt_id, prompt = fields.text("id"), fields.text("prompt")
-        responses = fields.texts("generations")
-        used = {"id", "prompt", "generations"}
-        if "partition" in raw:
-            used |= {"partition", "distinct", "generation_scores", "partition_scores", "utility"}
-            reported = _reported(fields, offsets)
-            if reported is not None and prompt_id is not None:
-                imported.reported.setdefault(prompt_id, (number, reported))
-        imported.note(number, raw, used)
-        if prompt_id is not None and prompt is not None and responses is not None:
-            imported.rows.append(Row(number, prompt_id, prompt, responses))
-    if len(offsets) > 1:
-        rows = " and ".join(f"row {row}" for row in sorted(offsets.values()))
-        message = f"distinct differs from the number of classes by more in some rows than in others ({rows})"
-        hint = "files of two versions were mixed: import each separately"
-        findings.error("reported", path.name, None, "distinct", message, hint)
-    return imported
-
-
-def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
-    """Return the reported values of one row, with `distinct` as the number of classes."""
-    partition = fields.integers("partition")
-    if partition is None:
-        return None
-    classes = len(set(partition))
-    distinct = fields.integer("distinct") if fields.has("distinct") else None
-    if partition and distinct is not None and classes - distinct in CONVENTIONS:
-        offsets.setdefault(classes - distinct, fields.number)
-    elif partition and distinct is not None:
-        message = f"is neither the number of classes in the partition ({classes}), nor one less or more"
-        fields.problem("distinct", message, "compute both from the same partition")
-    scores = _scores(fields, partition)
-    return Reported(partition, scores, classes, fields.decimal("utility") if fields.has("utility") else None)
-
-
-def _scores(fields: Fields, partition: tuple[int, ...]) -> tuple[float, ...] | None:
-    """Return the scores of the classes' first responses, 0 for the others; None if the row has none.
-
-    Version 1.1 writes null for the others, for all responses if its judge refused to score them, and every response's
-    own score if its scorer is the reward model. `partition_scores` must repeat the scores of the first responses.
-    """
-    raw = fields.raw.get("generation_scores")
-    if raw is None or (isinstance(raw, list) and raw and all(score is None for score in raw)):
-        return None
-    scores = fields.numbers("generation_scores", null_as=0.0)
-    if scores is None or len(scores) != len(partition):
-        return scores
-    firsts = {label: partition.index(label) for label in dict.fromkeys(partition)}
-    heads = tuple(scores[i] for i in firsts.values())
-    if fields.has("partition_scores") and fields.numbers("partition_scores") != heads:
-        fields.problem("partition_scores", "differ from generation_scores", "compute both from the same scores")
-    return tuple(score if firsts[partition[i]] == i else 0.0 for i, score in enumerate(scores))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +60,7 @@ def _rows_of(kind: Literal["jsonl", "csv", "parquet"]) -> Reader:
 
 
 FORMATS: dict[Format, Reader] = {
-    "noveltybench": lambda path, findings, suite, options: read_noveltybench(path, findings),
+    "noveltybench": lambda path, findings, suite, options: read_noveltybench(path, findings, suite),
     "jsonl": _rows_of("jsonl"),
     "csv": _rows_of("csv"),
     "parquet": _rows_of("parquet"),
@@ -136,8 +72,13 @@ FORMATS: dict[Format, Reader] = {
 }
 
 
-def detect_format(path: Path) -> Format:
-    """Detect the format of a file from its extension and its first row; an unreadable file counts as *jsonl*."""
+def detect_format(path: Path | str) -> Format:
+    """Detect the format of a file from its extension and its first row; an unreadable file counts as *jsonl*.
+
+    Only *noveltybench* has folders, and addresses on the Hub.
+    """
+    if isinstance(path, str) or path.is_dir():
+        return "noveltybench"
     if (ending := path.suffix.lower()) in (".csv", ".tsv", ".parquet"):
         return "parquet" if ending == ".parquet" else "csv"
     if is_inspect_log(path):
@@ -147,7 +88,8 @@ def detect_format(path: Path) -> Format:
         return "lm-eval"
     if {"custom_id", "response"} <= first.keys():
         return "openai-batch"
-    return "noveltybench" if {"generations", "partition"} <= first.keys() else "jsonl"
+    judged = {"id", "partition"} <= first.keys() or {"generations", GENERATION_CONFIG} <= first.keys()
+    return "noveltybench" if judged else "jsonl"
 
 
 def _check_options(kind: Format, options: ImportOptions) -> None:
@@ -163,7 +105,7 @@ def _check_options(kind: Format, options: ImportOptions) -> None:
 
 
 def import_submission(
-    path: Path,
+    path: Path | str,
     kind: Format,
     out: Path,
     known: Mapping[str, Any],
@@ -172,56 +114,77 @@ def import_submission(
 ) -> tuple[Report, set[str]]:
     """Make a checked submission folder from a file; return the report, and the fields of the file that were not used.
 
+    The format *noveltybench* takes folders as well, and addresses on the Hub as texts (`hf://datasets/ORG/NAME/RUN`).
     Fields of the manifest that are known override those of the file. If a check fails, nothing is written.
     """
     _check_options(kind, options)
-    _check_paths(path, out)
+    _check_paths(path, kind, out)
+    if not isinstance(path, str):
+        return _import(path, kind, out, known, find_suite, options, str(path))
+    with downloaded_run(path, str(known["suite"])) as (folder, link):
+        submitter = {"links": (link,)} | known["submitter"]
+        return _import(folder, kind, out, {**known, "submitter": submitter}, find_suite, options, path)
+
+
+def _import(
+    path: Path,
+    kind: Format,
+    out: Path,
+    known: Mapping[str, Any],
+    find_suite: FindSuite,
+    options: ImportOptions,
+    source: str,
+) -> tuple[Report, set[str]]:
+    """Import a file or folder of this machine; errors name its source."""
     findings = Findings()
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
     imported = FORMATS[kind](path, findings, suite, options)
+    name = imported.file or path.name
     if not imported.rows and not findings.rejected():
-        findings.error("json", path.name, None, "", "no rows", "write one row per prompt or response")
+        findings.error("json", name, None, "", "no rows", "write one row per prompt or response")
     k = known.get("generation", {}).get("k")
     longer = 0
     if k is not None and not imported.reported:  # reported values belong to all responses of a prompt
         longer = sum(len(row.responses) > k for row in imported.rows)
         imported.rows = [row.first(k) for row in imported.rows]
-    manifest = _manifest(imported, path, kind, known, findings)
+    manifest = _manifest(imported, name, path, kind, known, findings)
     if findings.rejected() or manifest is None:
-        raise Rejected(str(path), findings)
+        raise Rejected(source, findings)
     suite = own_suite(imported.rows) if suite is None else suite
     last = len(suite.prompts)
     imported.rows.sort(key=lambda row: suite.position.get(row.prompt_id, last))
-    reported = sorted(imported.reported.items(), key=lambda item: suite.position.get(item[0], last))
+    reported = sorted(imported.reported.items(), key=lambda item: (suite.position.get(item[0][0], last), item[0]))
     with atomic_folder(out) as folder:
-        write_submission(folder, manifest, imported.rows, [(key, values) for key, (_, values) in reported])
+        write_submission(folder, manifest, imported.rows, [(key, values) for (key, _), (*_, values) in reported])
         report = validate(folder, lambda name: suite, numbers=[row.number for row in imported.rows])
-        numbers = [number for _, (number, _) in reported]
-        report.findings = report.findings.renamed(lambda problem: imported.in_source(problem, path.name, numbers))
+        rows = [(file, number) for _, (file, number, _) in reported]
+        report.findings = report.findings.renamed(lambda problem: imported.in_source(problem, name, rows))
+        for problem in findings.problems:  # the reader's warnings
+            report.findings.add(problem)
         if report.submission is None:
-            raise Rejected(str(path), report.findings)
+            raise Rejected(source, report.findings)
         report.submission = replace(report.submission, folder=out)
     if longer:
         message = f"only the first {k} responses were kept in {counted(longer, 'prompt')}"
-        report.findings.warning("k", path.name, None, "responses", message, "leave out --k to keep all")
+        report.findings.warning("k", name, None, "responses", message, "leave out --k to keep all")
     if imported.trimmed:
         message = f"white space at the ends differs from the suite's in {counted(imported.trimmed, 'prompt')}"
         hint = "the suite's text was used; check that the model saw the same"
-        report.findings.warning("prompt_text", path.name, None, "prompt", message, hint)
-    for name in sorted(imported.unused_fields & FACTS.keys()):
-        if FACTS[name] != ("generation", "seed"):  # a sweep may be mixed in one file; a seed for each row is usual
-            (one, first), (other, second) = list(imported.facts[name].items())[:2]
+        report.findings.warning("prompt_text", name, None, "prompt", message, hint)
+    for fact in sorted(imported.unused_fields & FACTS.keys()):
+        if FACTS[fact] != ("generation", "seed"):  # a sweep may be mixed in one file; a seed for each row is usual
+            (one, first), (other, second) = list(imported.facts[fact].items())[:2]
             message = f"{repr(other)[:60]} here, but {repr(one)[:60]} in row {first}: no setting is recorded"
             hint = "if these are responses under several settings, import each separately"
-            report.findings.warning("manifest", path.name, second, name, message, hint)
+            report.findings.warning("manifest", name, second, fact, message, hint)
     return report, imported.unused_fields
 
 
-def _check_paths(path: Path, out: Path) -> None:
-    """Check that there is a file to import, and a new or empty folder for the submission."""
-    if path.is_dir():
+def _check_paths(path: Path | str, kind: Format, out: Path) -> None:
+    """Check that there is something to import, and a new or empty folder for the submission."""
+    if (isinstance(path, str) or path.is_dir()) and kind != "noveltybench":
         raise ConfigurationError(f"{path} is a folder", "give the file to import")
-    if not path.is_file():
+    if not isinstance(path, str) and not path.exists():
         names = sorted(file.name for file in path.parent.iterdir()) if path.parent.is_dir() else []
         near = get_close_matches(path.name, names, n=1)
         hint = f"did you mean {path.parent / near[0]}?" if near else "give the file to import"
@@ -231,14 +194,14 @@ def _check_paths(path: Path, out: Path) -> None:
 
 
 def _manifest(
-    imported: Imported, path: Path, kind: Format, known: Mapping[str, Any], findings: Findings
+    imported: Imported, file: str, path: Path, kind: Format, known: Mapping[str, Any], findings: Findings
 ) -> Manifest | None:
     """Make the manifest from the given fields and those that the file states consistently."""
     for name in (*MODELS, *STEPS):
         if len(stated := imported.facts.get(name, {})) > 1:
             (one, first), (other, second) = list(stated.items())[:2]
             message = f"{other!r} here, but {one!r} in row {first}"
-            findings.error("manifest", path.name, second, name, message, "a submission has one system: split the file")
+            findings.error("manifest", file, second, name, message, "a submission has one system: split the file")
     values: dict[str, Any] = {**known}
     for part in ("system", "generation", "submitter"):
         values[part] = dict(known.get(part, {}))
@@ -247,9 +210,10 @@ def _manifest(
         return None
     reported = values.pop("reported", None)
     if reported is not None and not imported.reported:
-        message = f"{path.name} has no reported partition that {reported!r} could have made"
+        message = f"{file} has no reported partition that {reported!r} could have made"
         raise ConfigurationError(message, "leave its source out, or import the file with the partition")
-    values["origin"] = {"format": kind, "sha256": sha256_of(path), "reported": reported}
+    reported = reported or imported.reported_by or None
+    values["origin"] = {"format": kind, "sha256": _digest(imported, path), "reported": reported}
     try:
         return Manifest.model_validate(values)
     except ValidationError as error:
@@ -259,12 +223,20 @@ def _manifest(
             if item["loc"] in sources:
                 name, row = sources[item["loc"]]
                 hint = "fix the file, or set the right value with an option"
-                findings.error("manifest", path.name, row, name, message, hint)
+                findings.error("manifest", file, row, name, message, hint)
             else:
                 wrong.append(f"{'.'.join(map(str, item['loc']))}: {message}")
         if wrong:
             raise ConfigurationError(f"the manifest would be invalid: {'; '.join(wrong)}", "fix the options") from error
         return None
+
+
+def _digest(imported: Imported, path: Path) -> str:
+    """Return the SHA-256 of the file; of several files, that of the lines that sha256sum prints for them."""
+    if not imported.sources:
+        return sha256_of(path)
+    lines = [f"{sha256_of(file)}  {name}\n" for name, file in sorted(imported.sources.items())]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _take_facts(values: dict[str, Any], imported: Imported) -> dict[tuple[int | str, ...], tuple[str, int]]:

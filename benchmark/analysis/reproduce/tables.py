@@ -17,7 +17,7 @@ from benchmark.analysis.reproduce.cells import GEMINI, GPT_4O, MARGIN, Inputs, O
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import distinct_k, of_reported, utility_k
 from divbench.core.errors import ConfigurationError, InputError
-from submissions.importing.importers import read_noveltybench
+from submissions.importing.noveltybench import read_noveltybench
 from submissions.untrusted.findings import Findings, Rejected
 
 CURATED, WILDCHAT = 100, 1000
@@ -30,7 +30,7 @@ def on_curated(path: str, inputs: Inputs) -> dict[str, float]:
     submission = read_noveltybench(file, findings)
     if findings.rejected():
         raise Rejected(str(file), findings)
-    rows = [of_reported(values) for _, values in submission.reported.values()]
+    rows = [of_reported(values) for *_, values in submission.reported.values()]
     if len(rows) != CURATED:
         raise InputError(f"{file}: {len(rows)} prompts, wanted {CURATED}")
     return {

@@ -1,5 +1,6 @@
 """Metrics of reported partitions: the published numbers recompute from the published rows."""
 
+import json
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.metrics import METRICS
-from benchmark.metrics.partition import Partition, distinct_k, of_reported, utility_k
+from benchmark.metrics.partition import Partition, distinct_k, of_reported, utility_k, valid_distinct_k_reported
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.per_prompt import REPORTED_CLASSES, reported_record
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import PER_PROMPT_FILE
-from benchmark.scoring.scorer import Options, score_submission
+from benchmark.scoring.scorer import Options, Scored, score_submission
 from datasets_build.load import load_suite
-from submissions.importing.importers import import_submission, read_noveltybench
+from submissions.importing.importers import import_submission
+from submissions.importing.noveltybench import read_noveltybench
 from submissions.schema import Reported
 from submissions.untrusted.findings import Findings
 from tests.benchmark.helpers import golden
+from tests.submissions.conftest import jsonl
 
 PUBLISHED = golden("noveltybench_reported")
 
@@ -28,7 +31,7 @@ def rows_of_system(mirror: Path, system: str) -> list[Reported]:
     found = read_noveltybench(mirror / "noveltybench" / "submissions" / f"{system}.jsonl", findings)
     assert not findings.rejected()
     assert len(found.reported) == 100
-    return [values for _, values in found.reported.values()]
+    return [values for *_, values in found.reported.values()]
 
 
 def mean(values: list[float]) -> float:
@@ -46,12 +49,8 @@ def test_published_means_and_rows_recompute(mirror: Path, system: str, published
     assert utilities == pytest.approx([row.utility for row in rows], abs=1e-9)  # the file's own, row by row
 
 
-@pytest.mark.mirror
-@pytest.mark.parametrize(("k", "published"), [(None, "all_responses"), (8, "first_eight")])
-def test_published_means_come_through_import_and_scorer(
-    mirror: Path, tmp_path: Path, k: int | None, published: str
-) -> None:
-    expected = PUBLISHED[published]["gpt-4o"]
+def _scored(path: Path, out: Path, mirror: Path, k: int | None = None) -> Scored:
+    """The reported metrics of a file or folder that is imported."""
     known = {
         "name": "GPT-4o",
         "suite": "noveltybench-curated",
@@ -60,19 +59,22 @@ def test_published_means_come_through_import_and_scorer(
         "reported": "as published",
     }
     suite = load_suite("noveltybench-curated", mirror)
-    path = mirror / "noveltybench" / "submissions" / "gpt-4o.jsonl"
-    report, _ = import_submission(path, "noveltybench", tmp_path / "in", known, lambda name: suite)
+    report, _ = import_submission(path, "noveltybench", out / "in", known, lambda name: suite)
     assert report.submission is not None
     metrics = tuple(metric for metric in METRICS if metric.reads == "reported")
-    scored = score_submission(
-        report.submission,
-        suite,
-        ScoringBackends(find_profile("lexical")),
-        tmp_path,
-        Options(k=k, resamples=200),
-        metrics=metrics,
-    )
-    distinct, utility = scored.result.scores
+    backends, options = ScoringBackends(find_profile("lexical")), Options(k=k, resamples=200)
+    return score_submission(report.submission, suite, backends, out, options, metrics=metrics)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(("k", "published"), [(None, "all_responses"), (8, "first_eight")])
+def test_published_means_come_through_import_and_scorer(
+    mirror: Path, tmp_path: Path, k: int | None, published: str
+) -> None:
+    expected = PUBLISHED[published]["gpt-4o"]
+    path = mirror / "noveltybench" / "submissions" / "gpt-4o.jsonl"
+    scored = _scored(path, tmp_path, mirror, k)
+    distinct, _, utility = scored.result.scores
     assert (distinct.n, utility.n, distinct.origin, utility.origin) == (100, 100, "reported", "reported")
     assert distinct.value == pytest.approx(expected["distinct"], abs=1e-6)
     assert utility.value == pytest.approx(expected["utility"], abs=5e-4 if k else 1e-6)
@@ -82,6 +84,36 @@ def test_published_means_come_through_import_and_scorer(
     parts = [_kept_partition(row) for row in kept]
     assert mean([distinct_k(part) for part in parts]) == pytest.approx(distinct.value, abs=1e-12)
     assert mean([utility_k(part, patience=0.8) for part in parts]) == pytest.approx(utility.value, abs=1e-12)
+
+
+@pytest.mark.mirror
+def test_version_1_1_comes_through_import_and_scorer_apart_from_1_0(mirror: Path, tmp_path: Path) -> None:
+    texts, rows = (
+        [json.loads(line) for line in (mirror / "noveltybench" / folder / "gpt-4o.jsonl").read_bytes().splitlines()]
+        for folder in ("submissions", "v1.1")
+    )
+    run = tmp_path / "2025-03-27_gpt-4o"
+    split = run / "nb-curated"
+    fields = ("id", "prompt", "model", "generations")
+    jsonl(split / "generations.jsonl", [{name: row[name] for name in fields} for row in texts])
+    jsonl(split / "v1.1" / "scores.jsonl", rows)
+    jsonl(split / "v1.0" / "scores.jsonl", [{k: v for k, v in row.items() if k != "generations"} for row in texts])
+    distinct, useful, utility = _scored(run, tmp_path, mirror).result.scores
+    assert [distinct.value, useful.value, utility.value] == pytest.approx(
+        [
+            mean([len(set(row["partition"])) for row in rows]),
+            mean([sum(score >= 4 for score in row["partition_scores"]) for row in rows]),
+            mean([row["utility"] for row in rows]),
+        ],
+        abs=1e-12,
+    )
+    assert (distinct.value, useful.value) == pytest.approx((2.73, 2.59))
+    older, *_ = _scored(
+        mirror / "noveltybench" / "submissions" / "gpt-4o.jsonl", tmp_path / "older", mirror
+    ).result.scores
+    versions = [dict(score.signature.parameters)["reported-version"] for score in (distinct, older)]
+    assert versions == ["1.1", "1.0"]
+    assert older.value == pytest.approx(2.89)
 
 
 def _kept_partition(row: dict[str, Any]) -> Partition:
@@ -112,6 +144,7 @@ def test_distinct_and_utility_by_hand(
     partition: tuple[int, ...], scores: tuple[float, ...], distinct: int, utility: float
 ) -> None:
     reported = Reported(partition, scores, distinct, None)
+    assert valid_distinct_k_reported(reported, lowest=7.0) == sum(score >= 7 for score in scores)
     assert distinct_k(of_reported(reported)) == distinct
     assert utility_k(of_reported(reported), patience=0.5) == pytest.approx(utility, abs=1e-12)
 

@@ -1,5 +1,6 @@
 """NoveltyBench files: partitions and scores are kept aside as reported, `distinct` is converted, lies are rejected."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def with_row(number: int, **changes: Any) -> list[Json]:
 def reported(path: Path, **known: Any) -> dict[str, Reported]:
     report, _ = imported(path, "noveltybench", **known)
     assert report.submission is not None
-    return report.submission.reported()
+    return next(iter(report.submission.reported().values()), {})
 
 
 def test_generations_alone_have_no_reported_values(tmp_path: Path) -> None:
@@ -55,10 +56,19 @@ def test_what_made_the_reported_values_is_refused_where_there_are_none(tmp_path:
         pytest.param({"distinct": ...}, 2, 2.5, (7.0, 3.0, 0.0), id="not given"),
         pytest.param({"utility": ...}, 2, None, (7.0, 3.0, 0.0), id="no utility"),
         pytest.param({"generation_scores": ..., "partition_scores": ...}, 2, 2.5, None, id="no scores"),
-        pytest.param({"generation_scores": [7, 3, None]}, 2, 2.5, (7.0, 3.0, 0.0), id="null for not scored"),
+        pytest.param(
+            {"distinct": 2, "generation_scores": [7, 3, None]}, 2, 2.5, (7.0, 3.0, 0.0), id="1.1: null for not scored"
+        ),
+        pytest.param({"generation_scores": ...}, 2, 2.5, (7.0, 3.0, 0.0), id="scores of classes only"),
         pytest.param({"generation_scores": [7, 3, 4]}, 2, 2.5, (7.0, 3.0, 0.0), id="1.1's reward model: all scored"),
         pytest.param(
-            {"generation_scores": [None] * 3, "partition_scores": [], "utility": None, "unscored": "judge_refusal"},
+            {
+                "distinct": 2,
+                "generation_scores": [None] * 3,
+                "partition_scores": [],
+                "utility": None,
+                "unscored": "judge_refusal",
+            },
             *(2, None, None),
             id="1.1: refused by the judge",
         ),
@@ -68,9 +78,9 @@ def test_the_versions_of_the_format_come_to_the_same(
     tmp_path: Path, changes: Json, distinct: int, utility: float | None, scores: tuple[float, ...] | None
 ) -> None:
     rows = [{k: v for k, v in (row | changes).items() if v is not ...} for row in as_noveltybench()]
-    assert set(reported(jsonl(tmp_path / "in.jsonl", rows)).values()) == {
-        Reported((0, 1, 1), scores, distinct, utility)
-    }
+    (values,) = set(reported(jsonl(tmp_path / "in.jsonl", rows)).values())
+    expected = Reported((0, 1, 1), scores, distinct, utility, unscored="unscored" in changes)
+    assert values == replace(expected, version=values.version)
 
 
 BAD: list[tuple[list[Json], list[Place], str]] = [
@@ -132,7 +142,7 @@ def test_the_same_text_in_two_classes_is_shown_as_reported_with_a_warning(tmp_pa
     assert report.findings.problems[0].severity == "warning"
     assert report.findings.problems[0].message == "identical responses are in different classes"
     assert report.submission is not None
-    assert report.submission.reported()["toy-2"].distinct == 2
+    assert report.submission.reported()["1.0"]["toy-2"].distinct == 2
 
 
 def test_reported_values_may_stand_with_some_prompts_only(tmp_path: Path) -> None:

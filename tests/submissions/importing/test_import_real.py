@@ -70,7 +70,7 @@ def test_noveltybench_submissions_are_taken_whole(tmp_path: Path, mirror: Path, 
     order = [p.prompt_id for p in load_suite("noveltybench-curated", mirror).prompts]
     assert [row.prompt_id for row in report.submission.rows()] == order
 
-    found = report.submission.reported()
+    found = report.submission.reported()["1.0"]
     assert list(found) == order
     for row in rows:
         values = found[row["id"]]
