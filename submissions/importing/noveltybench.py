@@ -60,14 +60,14 @@ def find_run(path: Path, suite: str) -> Run:
     if not path.is_dir():
         return _of_file(path)
     folder = _split_folder(path, suite)
-    only = _version_of(folder)
+    only = version_of(folder)
     base = folder if only is None else folder.parent
     judged = []
     for version in (*VERSIONS, None) if only is None else (only,):
         place = base if version is None else base / f"v{version}"
         files = tuple(place / name for name in (SCORES, PARTITIONS) if (place / name).is_file())
         judged += [(version, files)] if files else []
-    others = (place.name for place in base.glob("v*") if _version_of(place) not in (None, *VERSIONS) and only is None)
+    others = (place.name for place in base.glob("v*") if version_of(place) not in (None, *VERSIONS) and only is None)
     texts = [base / GENERATIONS] if (base / GENERATIONS).is_file() else []
     texts += [file for _, files in judged for file in files if _has(file, "generations")]
     if not texts and not judged:
@@ -78,7 +78,7 @@ def find_run(path: Path, suite: str) -> Run:
 
 def _of_file(path: Path) -> Run:
     """Find the generations that belong to one file: its own, or those beside it or beside its version's folder."""
-    version = _version_of(path.parent)
+    version = version_of(path.parent)
     base = path.parent if version is None else path.parent.parent
     texts: Path | None = path
     if not _has(path, "generations") and _has(path, "partition"):
@@ -98,7 +98,7 @@ def _split_folder(path: Path, suite: str) -> Path:
     raise ConfigurationError(f"{path} has {has}, and the suite is {suite}", f"choose --suite {' or '.join(splits)}")
 
 
-def _version_of(folder: Path) -> str | None:
+def version_of(folder: Path) -> str | None:
     """Return the version of which a folder has the values, by its name."""
     return folder.name[1:] if fullmatch(VERSION_FOLDER, folder.name) else None
 

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from divbench.core.errors import ConfigurationError
-from submissions.importing.noveltybench import GENERATIONS, PARTITIONS, RESULTS, SCORES, SPLITS, SUMMARY, VERSIONS
+from submissions.importing.noveltybench import (
+    GENERATIONS,
+    PARTITIONS,
+    RESULTS,
+    SCORES,
+    SPLITS,
+    SUMMARY,
+    VERSIONS,
+    version_of,
+)
 from submissions.storage.file_store import too_large
 from submissions.storage.hub_store import asked, download, hub_file
 from submissions.untrusted.findings import MAX_FILE_BYTES
@@ -31,8 +40,8 @@ _READ = re.compile(rf"(?:(?P<split>{_SPLIT})/)?(?:(?:{_VERSIONS})/)?(?:{_FILES})
 def downloaded_run(address: str, suite: str) -> Iterator[tuple[Path, str]]:
     """Yield a temporary folder with the files of a run that belong to a suite, and a link to their commit.
 
-    An address is `hf://datasets/ORG/NAME/FOLDER`, optionally with `@REVISION`; the folder is that of a run or of one of
-    its splits.
+    An address is `hf://datasets/ORG/NAME/FOLDER`, optionally with `@REVISION`; the folder is that of a run, of one of
+    its splits, or of a version.
     """
     match = _ADDRESS.fullmatch(address)
     if match is None:
@@ -40,14 +49,16 @@ def downloaded_run(address: str, suite: str) -> Iterator[tuple[Path, str]]:
     from huggingface_hub import HfApi
 
     repo, folder, revision = match.groups()
+    link = f"https://huggingface.co/datasets/{repo}/tree/{{}}/{folder}"
+    version = last if version_of(Path(last := folder.rpartition("/")[2])) else ""
+    folder = folder.removesuffix(f"/{version}")  # which has the responses
     api = HfApi()
     commit = asked(address, lambda: str(api.dataset_info(repo, revision=revision, expand=["sha"]).sha))
     listed = asked(address, lambda: _listed(repo, folder, commit))
     found = ((_READ.fullmatch(entry.path[len(folder) + 1 :]), hub_file(entry)) for entry in listed)
     files = [(named[0], named["split"], file) for named, file in found if named]
     if not files:
-        hint = f"its runs are the folders in {address.rpartition('/')[0]}; give one as {RESULTS}/RUN"
-        raise ConfigurationError(f"{address} has no files of NoveltyBench", hint)
+        raise ConfigurationError(f"{address} has no files of NoveltyBench", f"give a run's folder, as {RESULTS}/RUN")
     wanted = SPLITS.get(suite)
     with tempfile.TemporaryDirectory() as temporary:
         run = Path(temporary) / folder.rpartition("/")[2]
@@ -58,7 +69,7 @@ def downloaded_run(address: str, suite: str) -> Iterator[tuple[Path, str]]:
             if split is None or wanted in (None, split):
                 url = f"{api.endpoint}/datasets/{repo}/resolve/{commit}/{folder}/{path}"
                 asked(address, partial(download, url, None, file, run / path))
-        yield run, f"https://huggingface.co/datasets/{repo}/tree/{commit}/{folder}"
+        yield run / version, link.format(commit)
 
 
 def _listed(repo: str, folder: str, commit: str) -> list["RepoFile"]:

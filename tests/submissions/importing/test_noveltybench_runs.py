@@ -218,6 +218,9 @@ def test_a_run_is_imported_from_the_hub_at_a_revision(run: Path) -> None:
         report, _ = imported(address, run.parent / "out")
         fetched = {seen.path.split(f"{commit.oid}/")[-1] for seen in server.requests("resolve") if seen.status == 200}
         assert {name.removeprefix("results/2026_toy/") for name in fetched} == set(files)
+        one, _ = imported(address.replace("curated@", "curated/v1.0@"), run.parent / "one")
+        assert one.submission is not None
+        assert list(one.submission.reported()) == ["1.0"]
         for wrong, message in (
             (f"hf://datasets/{REPO}/results/2026_none", "2026_none has no files of NoveltyBench"),
             (f"hf://datasets/{REPO}/results/2026_toy@{'0' * 40}", "has no such commit"),
