@@ -41,7 +41,7 @@ def gaming(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Test whether metrics reward responses that only look diverse: score a submission beside 22 attacks made from it.
+    """Test whether metrics reward responses that only look diverse: score a submission beside 24 attacks made from it.
 
     A gain is the mean paired difference between an attack and its source over prompts, with a bootstrap interval, in
     units of the distance between the least and the most diverse real system (--real). The attacks are those of divbench

@@ -121,6 +121,24 @@ def refusals(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     return tuple(text if i < len(banks()["refusals"]) else f"{text} {rng.choice(ends)}" for i, text in enumerate(drawn))
 
 
+def questions_back(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Questions back, some about words of the prompt."""
+    words = [word for word in _bare_words(source.prompt) if len(word) > 3] or ["this"]
+    drawn = _drawn("questions_back", source, rng)
+    return tuple(text.format(" ".join(rng.sample(words, k=min(2, len(words))))) for text in drawn)
+
+
+def continuations(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Sentences that continue the prompt, at least two per response and together about as long as it."""
+    bank, texts = banks()["continuations"], []
+    for text in source.responses:
+        parts = rng.sample(bank, k=2)
+        while sum(map(len, parts)) < len(text) - 60 and len(parts) < len(bank):
+            parts.append(rng.choice([part for part in bank if part not in parts]))
+        texts.append(" ".join(parts))
+    return tuple(texts)
+
+
 def reworded(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """The first response in other words, by rules."""
     return tuple(reword(source.responses[0], position, rng) for position in range(len(source.responses)))
@@ -223,6 +241,8 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("prompt-openings", "junk", "sentences as of an old novel after words of the prompt", prompt_openings),
     Attack("echoes", "junk", "the prompt itself, differently framed", echoes),
     Attack("refusals", "junk", "refusals in different words", refusals),
+    Attack("questions-back", "junk", "questions back instead of a response", questions_back),
+    Attack("continuations", "junk", "what the author of the prompt might write next", continuations),
     Attack("reworded", "copies", "the first response in different words, by rules", reworded),
     Attack("numbered", "disguise", "each response behind its number", numbered, seeded=False),
     Attack("random-suffixes", "disguise", "each response before twelve random letters and digits", random_suffixes),

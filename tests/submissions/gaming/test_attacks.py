@@ -52,7 +52,7 @@ def given(tmp_path: Path) -> Submission:
 
 
 def test_attacks_have_names() -> None:
-    assert len({attack.name for attack in ATTACKS}) == len({attack.fn for attack in ATTACKS}) == len(ATTACKS) == 22
+    assert len({attack.name for attack in ATTACKS}) == len({attack.fn for attack in ATTACKS}) == len(ATTACKS) == 24
     with pytest.raises(ConfigurationError, match="did you mean shuffled-words"):
         find_attack("shufled-words")
 
