@@ -19,7 +19,6 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from benchmark.analysis.contrast.systems import Systems
 from benchmark.metrics import METRICS, Unscorable
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.partition import Partition
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import Estimate, Floats, bootstrap_means
 from benchmark.surprisal.engine import ResponseSet
@@ -177,16 +176,17 @@ def across_systems(
 def valid_responses(
     prompts: Sequence[str], sets: Sequence[Sequence[str]], backends: ScoringBackends
 ) -> list[list[bool]]:
-    """Return which responses [sets, k] to the prompts [sets] are valid by the discriminator, which needs no classes.
+    """Return which responses [sets, k] to the prompts [sets] are valid by the estimate, which needs no classes.
 
-    Without it all are: `group_prompt` leaves those that are invalid by their quality in no class.
+    If qualities decide, all are: `group_prompt` leaves those that are invalid by their quality in no class.
     """
     backends.load([metric for metric in METRICS if metric.reads == "partition+validity"])
     if not isinstance(backends.validity, ValidityJudge):
         return [[True] * len(responses) for responses in sets]
-    unused = [Partition((None,) * len(responses)) for responses in sets]  # a discriminator needs no classes
-    reasons = backends.validity.reasons(prompts, sets, unused, {})
-    return [[reason is None for reason in responses] for responses in reasons]
+    return [
+        [False] * len(responses) if isinstance(estimates, Missing) else [reason is None for reason in estimates.reasons]
+        for responses, estimates in zip(sets, backends.validity.estimates(prompts, sets, {}), strict=True)
+    ]
 
 
 def _similarities(vectors: Sequence[Sequence[Floats]]) -> Floats:

@@ -20,6 +20,7 @@ Reads = Literal[
     "partition",
     "partition+rewards",
     "partition+validity",
+    "partition+estimates",
     "internals",
     "partition+internals",
     "reported",
@@ -88,7 +89,8 @@ class Metric:
     # *embeddings* unit vectors float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of
     # responses, float64 [pairs], under the scorer of that name (*beside_prompt*: [pairs, 3], see learned_diversity.py);
     # *surprisals* a `Surprisals`, of which it reads the last position and the responses alone, or with *:curve* all
-    # positions; *partition* a `Partition`, with qualities for *+rewards*, or a `JudgedPartition` for *+validity*;
+    # positions; *partition* a `Partition`, with qualities for *+rewards*, or a `JudgedPartition` for *+validity*
+    # and *+estimates*;
     # *internals* an `Internals` of the generating model, or with *partition+* a `ClassedInternals`; *reported* a
     # `Reported` from the submission.
     reads: Reads

@@ -158,6 +158,8 @@ class JudgedPartition:
     partition: Partition
     reasons: tuple[str | None, ...]  # [responses], why each response is not valid; None for a valid one
     blanks: int = 0  # number of blanks and placeholders in the set; none is valid
+    # [responses], the score, 1 to 10, that a judge is expected to give to each response; None if it was not estimated.
+    scores: tuple[float, ...] | None = None
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -196,6 +198,20 @@ def valid_share(judged: JudgedPartition) -> float:
     0.25
     """
     return sum(reason is None for reason in judged.reasons) / max(1, len(judged.reasons) + judged.blanks)
+
+
+def estimated_quality(judged: JudgedPartition) -> float:
+    """Compute the mean expected score of the classes' first responses: how good the new responses are, however few.
+
+    >>> estimated_quality(JudgedPartition(Partition((0, 0, 1)), (None,) * 3, scores=(7.0, 3.0, 4.0)))
+    5.5
+    """
+    if judged.scores is None:
+        raise Unscorable("a judge or a reward model rated the responses: see mean_head_quality")
+    heads = judged.partition.heads
+    if not heads:
+        raise Unscorable("no response in a class")
+    return math.fsum(judged.scores[head] for head in heads) / len(heads)
 
 
 def of_reported(reported: "Reported") -> Partition:
@@ -247,22 +263,27 @@ _REWARD = (
     "good ones the top mark."
 )
 _VALIDITY = (
-    "Validity is judged by a discriminator: offline, from spelling, word order and similarity to the prompt. It does "
-    "not know whether a response is true, safe or good."
+    "Offline, validity is an estimate by a small model that was fitted to a judge's scores. On prompts in the record "
+    "of judged responses it refuses 56% of the failing responses and 7% of the others; on other prompts, 35% and 6%. "
+    "It does not know whether a response is true or safe."
 )
+_ERROR_OF_SCORES = "A single score is off by 1.1 on average, by 1.5 on prompts without a record."
 _REPORTED = "It was reported by the submitter: how the classes were made is known only as far as the signature says."
 _VERSIONS = (
     "Versions 1.0 and 1.1 of NoveltyBench's metric have other judges, so their values are never in one column. If a "
     "submission has both, 1.1 is scored. Where its judge refused to score, the prompt has no value."
 )
 _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
-_FIRST_VALID = Version(1, "2026-11-22", "first version: classes among responses that are valid")
+_VALID = (
+    Version(2, "2026-11-28", "valid means that the response does what was asked, not that it is readable and on topic"),
+    Version(1, "2026-11-22", "first version: classes among responses that are valid"),
+)
 _FIRST_REPORTED = Version(
     1, "2026-11-20", "first version: recomputed from reported classes and scores; distinct is the number of classes"
 )
 
 _metric = partial(Metric, reads="partition", direction=+1, family="classes", history=(_FIRST,))
-_validity_metric = partial(_metric, reads="partition+validity", needs=0, history=(_FIRST_VALID,))
+_validity_metric = partial(_metric, reads="partition+validity", needs=0, history=_VALID)
 _reported_metric = partial(_metric, reads="reported", needs=0, history=(_FIRST_REPORTED,))
 
 METRICS: tuple[Metric, ...] = (
@@ -275,24 +296,17 @@ METRICS: tuple[Metric, ...] = (
         unit="classes",
         paper="DivBench, 2026; based on the classes of Zhang et al. 2025, arXiv:2504.05228",
         formula="|{classes with a valid response among the k responses}|",
-        summary="How many different things the responses say that answer the prompt: 0 if none does, k if all do and "
-        "all differ; only a valid response that means something new raises it.",
+        summary="How many different things the responses say that do what was asked, well enough for a weak attempt: 0 "
+        "if none does, k if all do and all differ.",
         failures=(
             RULE,
             _VALIDITY,
-            "The learned equivalence backend also compares responses without empty openings; the same response after a "
-            "longer opening, or one that is not a separate sentence, may still be a new class.",
-            "Some honest responses that are mostly symbols (equations, drawings made of characters, lists of colours) "
-            "are judged invalid: look at valid_share on such prompts.",
-            "A response that is wrong, but fluent and about the prompt, counts as valid. So does most text from "
-            "elsewhere after words of the prompt.",
-            "In reply to an English prompt, a response in another script is not valid, and many in other languages are "
-            "not (30 of 50 in German, 13 of 50 in Spanish), unless the prompt names a language.",
-            "If the prompt is in another language, only blanks, unreadable texts, echoes and English refusals are "
-            "recognised: refusals in that language, shuffled words and responses to other prompts count as valid.",
+            "A response that is wrong, but fluent and about the prompt, often counts as valid, on prompts without a "
+            "record more often than not.",
+            "In reply to an English prompt, a response in another script is not valid, unless the prompt names a "
+            "language. If the prompt is in another language, the value is missing.",
             "A class that has only truncated responses does not count, even if they are valid: if all responses are "
             "truncated, it is 0.",
-            "It hardly recognises junk of one or two words, unless the whole set is junk.",
             "The learned equivalence backend reads English: in other languages, other words count as other meanings.",
             _CEILING,
         ),
@@ -306,8 +320,23 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the responses",
         paper="DivBench, 2026",
         formula="|{valid responses}| / k",
-        summary="The share of responses that answer the prompt at all: only a minimum of quality.",
+        summary="The share of responses that do what was asked, well enough for a weak attempt.",
         failures=(_VALIDITY, "It does not measure diversity."),
+    ),
+    _metric(
+        "estimated_quality",
+        "estimated quality of the classes' first responses",
+        estimated_quality,
+        reads="partition+estimates",
+        direction=0,
+        bounds=(1, 10),
+        unit="score, 1 to 10",
+        paper="DivBench, 2026; on the scale of NoveltyBench's version 1.1",
+        formula="mean over responses i that open a class of ŝᵢ, the score of 1 to 10 that a judge is expected to give",
+        summary="How good the new responses are, however few, by an estimate: 4 is a weak attempt that still answers, "
+        "7 is good.",
+        failures=(_VALIDITY, _ERROR_OF_SCORES, "It does not measure diversity."),
+        history=(Version(1, "2026-11-28", "first version: the expected score of the model of validity"),),
     ),
     _metric(
         "distinct_k",

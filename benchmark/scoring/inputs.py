@@ -26,6 +26,7 @@ from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.tagger import Tagger, is_in_latin_script
 from benchmark.surprisal.engine import SetSurprisals
 from benchmark.validity.backend import QualityJudge, Reasons, ValidityJudge
+from benchmark.validity.estimate import Estimates
 from divbench.core.errors import DivBenchError
 from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.schema import Reported
@@ -33,7 +34,16 @@ from submissions.schema import Reported
 # Sources of inputs beside the texts: a model of the profile (by the name of its field), internals of the generating
 # model, or values that came with the submission (*reported*).
 Source = Literal[
-    "embedder", "tagger", "pair_scorers", "causal_lm", "partition", "quality", "validity", "internals", "reported"
+    "embedder",
+    "tagger",
+    "pair_scorers",
+    "causal_lm",
+    "partition",
+    "quality",
+    "validity",
+    "estimates",
+    "internals",
+    "reported",
 ]
 
 
@@ -63,15 +73,22 @@ class Materials:
         return dict(zip(texts, self.embedder.embed(texts), strict=True))
 
     @cached_property
+    def estimates(self) -> list[Estimates | Missing] | None:
+        """What is estimated about the validity of each set's responses; None if it is not, or judged by quality."""
+        if not isinstance(self.validity, ValidityJudge) or self.partitions is None:
+            return None
+        known = self.vectors if self.validity.embedder is not None and self.validity.embedder is self.embedder else {}
+        prompts = [None] * len(self.sets) if self.prompts is None else self.prompts
+        return self.validity.estimates(prompts, self.sets, known)
+
+    @cached_property
     def reasons(self) -> Sequence[Reasons | Missing] | None:
         """Why each response of each set is invalid; None if validity is not judged or there are no partitions."""
         if self.validity is None or self.partitions is None:
             return None
         if isinstance(self.validity, QualityJudge):
             return self.validity.reasons(self.sets, self.partitions)
-        known = self.vectors if self.validity.embedder is not None and self.validity.embedder is self.embedder else {}
-        prompts = [None] * len(self.sets) if self.prompts is None else self.prompts
-        return self.validity.reasons(prompts, self.sets, self.partitions, known)
+        return [each if isinstance(each, Missing) else each.reasons for each in self.estimates or ()]
 
     @cached_property
     def scorable(self) -> list[tuple[str, ...]]:
@@ -187,7 +204,9 @@ def _judged_partitions(materials: Materials) -> list[JudgedPartition | Missing] 
     if materials.partitions is None or materials.reasons is None:
         return None
     judged: list[JudgedPartition | Missing] = []
-    for texts, partition, reasons in zip(materials.sets, materials.partitions, materials.reasons, strict=True):
+    estimates: Sequence[Estimates | Missing | None] = materials.estimates or [None] * len(materials.sets)
+    rows = zip(materials.sets, materials.partitions, materials.reasons, estimates, strict=True)
+    for texts, partition, reasons, of_set in rows:
         if isinstance(partition, Missing):
             judged.append(partition)
         elif isinstance(reasons, Missing):
@@ -195,7 +214,8 @@ def _judged_partitions(materials: Materials) -> list[JudgedPartition | Missing] 
         else:
             scored = [i for i, text in enumerate(texts) if is_scorable(text)]
             classes = Partition(tuple(partition.labels[i] for i in scored))
-            judged.append(JudgedPartition(classes, tuple(reasons[i] for i in scored), len(texts) - len(scored)))
+            scores = None if not isinstance(of_set, Estimates) else tuple(of_set.scores[i] for i in scored)
+            judged.append(JudgedPartition(classes, tuple(reasons[i] for i in scored), len(texts) - len(scored), scores))
     return judged
 
 
@@ -236,6 +256,7 @@ METRIC_INPUTS: tuple[MetricInput, ...] = (
     MetricInput("partition", _partitions, ("partition",)),
     MetricInput("partition+rewards", _partitions, ("partition", "quality")),
     MetricInput("partition+validity", _judged_partitions, ("partition", "validity")),
+    MetricInput("partition+estimates", _judged_partitions, ("partition", "validity", "estimates")),
     MetricInput("internals", _internals, ("internals",)),
     MetricInput("partition+internals", _classed_internals, ("partition", "internals")),
     MetricInput("reported", _reported, ("reported",)),

@@ -35,15 +35,15 @@ DeviceOption = Annotated[
 ]
 SETTINGS = (
     *("lm", "lm_server", "dtype", "attention", "format", "boundaries", "orders", "order_count"),
-    *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward", "validity"),
+    *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward", "validity", "record"),
 )
 _SETTINGS_HELP = (
     "Setting in place of the profile's (repeatable): lm, embedder, bert-score or sts=MODEL (ORG/NAME@COMMIT or a "
     "folder); lm-server=URL; dtype=float32; attention=eager; format=completion; boundaries=paper; orders=endpoint; "
     f"order-count=2; equivalence=BACKEND ({EQUIVALENCE_NAMES}); algorithm=average; short-answers=true; "
-    "reward=skywork-1.7b; validity=offline. A judge also scores the first response of each class (one request each): 4 "
-    "or more of 10 is valid. If a reward model is chosen, it rates them instead. With validity=offline, the package's "
-    "own model decides what is valid, and a judge makes only the classes."
+    "reward=skywork-1.7b; validity=offline; record=FILE (of divbench metrics record). A judge also scores the first "
+    "response of each class (one request each): 4 or more of 10 is valid. If a reward model is chosen, it rates them "
+    "instead. With validity=offline, the package's own model decides what is valid, and a judge makes only the classes."
 )
 
 

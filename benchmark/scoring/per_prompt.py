@@ -26,6 +26,7 @@ from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported
 
 INVALID = "invalid"  # column: why each response is not valid; null: it is; no list: validity is missing
+PROBABILITIES = "valid_probabilities"  # column: estimated probability that each response is valid, to 3 decimals
 CLASSES = "classes"
 _CLASSES_FIELD = pa.field(
     CLASSES,
@@ -91,6 +92,7 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
             *(pa.field(metric.id, pa.float64()) for metric in metrics),
             *([_CLASSES_FIELD] if metrics_from("partition", metrics) else []),
             *([pa.field(INVALID, pa.list_(pa.string()))] if metrics_from("validity", metrics) else []),
+            *([pa.field(PROBABILITIES, pa.list_(pa.float32()))] if metrics_from("estimates", metrics) else []),
             *([_REPORTED_FIELD] if metrics_from("reported", metrics) else []),
             *([_SURPRISALS_FIELD] if metrics_from("causal_lm", metrics) else []),
             pa.field("missing", pa.list_(missing), nullable=False),

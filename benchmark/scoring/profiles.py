@@ -8,6 +8,7 @@ orderings; use it to reproduce their numbers, not as a recommendation.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict, Unpack
 
@@ -44,6 +45,7 @@ from benchmark.scoring.internals_file import HowRead
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.validity.backend import ValiditySpec
+from benchmark.validity.record import SHIPPED, load_record
 from divbench.core.errors import ConfigurationError, did_you_mean
 
 # Reward models by their names on the command line; quality thresholds are specific to a model.
@@ -70,6 +72,7 @@ class Changes(TypedDict, total=False):
     short_answers: bool
     reward: str | None  # one of `REWARDS`
     validity: Literal["offline"] | None  # by the model that comes with the package, whatever else rates responses
+    record: str | None  # file of judged responses, made by `divbench metrics record`
     metrics: Collection[str] | None  # ids of metrics requested by name; those that read tags add the tagger
 
 
@@ -88,6 +91,7 @@ class Profile:
     partition: PartitionSpec | None = None  # how responses are grouped into equivalence classes
     reward: RewardModelSpec | None = None
     offline_validity: bool = False  # whether a judge's or reward model's qualities have no say in validity
+    record: Path = SHIPPED  # judged responses, with which the estimate of validity compares those to the same prompts
     tagger: TaggerSpec | None = None
     # Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
     device: str = "cpu"
@@ -102,10 +106,15 @@ class Profile:
 
     @property
     def validity(self) -> ValiditySpec:
-        """What judges validity: the quality of responses if the profile has it, else the discriminator."""
+        """What judges validity: the quality of responses if the profile has it, else our estimate."""
         if self.quality is not None and not self.offline_validity:
             return ValiditySpec(scores_from=self.quality)
-        return ValiditySpec(None if self.embedder is None else ALL_MINILM_L6_V2)
+        return ValiditySpec(None if self.embedder is None else ALL_MINILM_L6_V2, self.record)
+
+    @property
+    def estimates(self) -> ValiditySpec | None:
+        """The model that estimates validity and quality; None if qualities decide."""
+        return self.validity if self.validity.scores_from is None else None
 
     @property
     def has_models(self) -> bool:
@@ -126,7 +135,7 @@ class Profile:
         """Return the models and parameters in the signature of a metric, its own parameters first."""
         source = input_of(metric)
         specs = {**self._models(source), "internals": read if "internals" in source.sources else None}
-        models = tuple(spec.signature for spec in specs.values() if spec is not None)
+        models = tuple(dict.fromkeys(spec.signature for spec in specs.values() if spec is not None))
         parameters = tuple(sorted(metric.parameters.items()))
         if specs.get("causal_lm") is not None:
             parameters += (("layout", str(self.layout)), ("orders", str(self.orders)))
@@ -149,6 +158,7 @@ class Profile:
             partition=self._partition(changes),
             reward=self._reward(changes.get("reward"), device),
             offline_validity=self.offline_validity or changes.get("validity") == "offline",
+            record=self._record(changes.get("record")),
             tagger=PATTERN_TAGGER if tags else self.tagger,
             device=self.device if device is None else single_device(device),
         )
@@ -215,6 +225,12 @@ class Profile:
             hint = "name the backend with it: --set equivalence=NAME"
             raise ConfigurationError("algorithm and short-answers need equivalence", hint)
         return self.partition
+
+    def _record(self, name: str | None) -> Path:
+        if name is None:
+            return self.record
+        load_record(Path(name))  # refuses what is no record before anything is scored
+        return Path(name)
 
     def _reward(self, name: str | None, device: str | None) -> RewardModelSpec | None:
         if name is not None and name not in REWARDS:

@@ -23,6 +23,7 @@ from benchmark.scoring.internals_file import InternalsFile
 from benchmark.scoring.per_prompt import (
     CLASSES,
     INVALID,
+    PROBABILITIES,
     REPORTED_CLASSES,
     SURPRISALS,
     class_record,
@@ -176,6 +177,10 @@ def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
         if materials.reasons is not None:
             reasons = materials.reasons[i]
             record[INVALID] = None if isinstance(reasons, Missing) else list(reasons)
+        if PROBABILITIES in schema.names and materials.estimates is not None:
+            estimates = materials.estimates[i]
+            rounded = None if isinstance(estimates, Missing) else [round(p, 3) for p in estimates.probabilities]
+            record[PROBABILITIES] = rounded
         if materials.surprisals is not None:
             record[SURPRISALS] = surprisal_record(materials.surprisals[i])
         if REPORTED_CLASSES in schema.names:

@@ -1,37 +1,28 @@
-"""Judges of validity for a profile: the discriminator, with an embedder or from texts alone; a reward model; a judge.
+"""Judges of validity for a profile: the estimate of our models, a reward model, or a judge.
 
 A reward model and a judge give the first response of each class a quality of 1 to 10, which decides for the class.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
+from pathlib import Path
 
 from benchmark.equivalence.llm_judge import JudgeScores
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.reward import RewardModelSpec
-from benchmark.validity.discriminator import (
-    VERSION,
-    Discriminator,
-    evidence,
-    is_in_another_script,
-    judge,
-    load_discriminator,
-    other_prompts,
-    refusal_texts,
-)
+from benchmark.validity.estimate import BLANK, MODEL, REFUSAL, Estimates, estimate, load_models
+from benchmark.validity.features import other_prompts, refusal_texts
+from benchmark.validity.record import SHIPPED, VALID_FROM, Record, load_record
+from benchmark.validity.text_statistics import Floats
+from divbench.core.files import sha256_of
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
-Floats = NDArray[np.float64]
+VERSION = 6  # changed with the features or the reasons; part of signatures, as are the hashes of model and record
 Reasons = tuple[str | None, ...]  # [k], why a response is invalid; None if it is valid
-BLANK, REFUSAL, LOWEST = "blank or a placeholder", "refusal", "rated lowest by the reward model"
-SCRIPT = "in another script than the prompt"
+LOWEST = "rated lowest by the reward model"
 _LOWEST_QUALITY = 1.0  # of 1 to 10
-VALID_FROM = 4  # lowest score of a judge for a valid response: a weak attempt that still answers
 FAILED = f"scored below {VALID_FROM} by the judge"
 CUT = "truncated, in a class that does not count and is not scored"
 
@@ -40,65 +31,71 @@ CUT = "truncated, in a class that does not count and is not scored"
 class ValiditySpec:
     """Names the models that judge validity."""
 
-    embedder: EmbedderSpec | None = None  # embedder of the discriminator; None: it judges texts alone
-    # Source of the qualities that decide instead of the discriminator, if there is one.
+    embedder: EmbedderSpec | None = None  # embedder of the estimate; None: it reads texts alone
+    record: Path = SHIPPED  # judged responses with which those to the same prompts are compared
+    # Source of the qualities that decide instead of the estimate, if there is one.
     scores_from: RewardModelSpec | JudgeScores | None = None
 
     @property
     def signature(self) -> str:
-        """Return the signature, such as `validity-v5,name@revision,float32,256-tokens`."""
+        """Return the signature, such as `validity-v6@HASH,record@HASH,name@revision,float32,256-tokens`."""
         if isinstance(self.scores_from, JudgeScores):
             return f"validity-from-{VALID_FROM},{self.scores_from.signature}"
         if self.scores_from is not None:
             return f"validity-over-{_LOWEST_QUALITY:g},{self.scores_from.signature}"
-        return f"validity-v{VERSION},{'texts' if self.embedder is None else self.embedder.signature}"
+        model = f"validity-v{VERSION}@{sha256_of(MODEL)[:12]}"
+        if self.embedder is None:
+            return f"{model},texts"
+        return f"{model},record@{sha256_of(self.record)[:12]},{self.embedder.signature}"
 
     def load(self, loaded: Embedder | None = None, device: str = "cpu") -> "ValidityJudge | QualityJudge":
-        """Load the discriminator and its embedder, unless qualities decide."""
+        """Load the record and the embedder of the estimate, unless qualities decide."""
         if self.scores_from is not None:
             return QualityJudge(by_judge=isinstance(self.scores_from, JudgeScores))
-        embedder = None
-        if self.embedder is not None:
-            is_it = loaded is not None and loaded.signature == self.embedder.signature
-            embedder = loaded if is_it else SentenceTransformersEmbedder(self.embedder, device)
-        return ValidityJudge(load_discriminator(), embedder)
+        if self.embedder is None:
+            return ValidityJudge()
+        is_it = loaded is not None and loaded.signature == self.embedder.signature
+        embedder = loaded if is_it else SentenceTransformersEmbedder(self.embedder, device)
+        return ValidityJudge(embedder, load_record(self.record))
 
 
 @dataclass(frozen=True, slots=True)
 class ValidityJudge:
-    """Judges which responses are valid."""
+    """Estimates which responses do what was asked."""
 
-    discriminator: Discriminator = field(default_factory=load_discriminator)
-    embedder: Embedder | None = None  # embedder of the discriminator
-    _banks: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+    embedder: Embedder | None = None
+    record: Record | None = None
+    _compared: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def reasons(
+    def estimates(
         self,
         prompts: Sequence[str | None],
         sets: Sequence[Sequence[str]],
-        partitions: Sequence[Partition | Missing],
         known: Mapping[str, Floats],
-    ) -> list[Reasons]:
-        """Judge every response of every set."""
-        features = evidence(prompts, sets, self.discriminator, self.embedder, {**self._compared(), **known})
-        judged = [
-            [
-                SCRIPT if prompt is not None and is_in_another_script(prompt, text) else reason
-                for text, reason in zip(texts, judge(evidence_of_set, self.discriminator), strict=True)
-            ]
-            for prompt, texts, evidence_of_set in zip(prompts, sets, features, strict=True)
-        ]
+    ) -> list[Estimates | Missing]:
+        """Judge every response of every set; `known` are vectors of the embedder, by text."""
+        vectors = None if self.embedder is None else self._vectors(self.embedder, prompts, sets, known)
         return [
-            tuple(_recognised(text) or reason for text, reason in zip(texts, judgement, strict=True))
-            for texts, judgement in zip(sets, judged, strict=True)
+            estimate(prompt, responses, vectors, self.record, load_models())
+            for prompt, responses in zip(prompts, sets, strict=True)
         ]
 
-    def _compared(self) -> Mapping[str, Floats]:
-        """Vectors of the texts that all responses are compared with; embedded once, in a batch of their own."""
-        if self.embedder is not None and not self._banks:
-            texts = sorted({*refusal_texts(), *other_prompts()})
-            self._banks.update(zip(texts, self.embedder.embed(texts), strict=True))
-        return self._banks
+    def _vectors(
+        self,
+        embedder: Embedder,
+        prompts: Sequence[str | None],
+        sets: Sequence[Sequence[str]],
+        known: Mapping[str, Floats],
+    ) -> Mapping[str, Floats]:
+        if not self._compared:  # embedded once, in a batch of their own
+            banks = sorted({*refusal_texts(), *other_prompts()})
+            self._compared.update(zip(banks, embedder.embed(banks), strict=True))
+        vectors = {**known, **self._compared}
+        texts = {text for responses in sets for text in responses if is_scorable(text)}
+        new = sorted(
+            texts.union(prompt for prompt in prompts if prompt is not None and prompt.strip()) - vectors.keys()
+        )
+        return {**vectors, **(dict(zip(new, embedder.embed(new), strict=True)) if new else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ several scripts, show whether a text is spelt like words.
 """
 
 import itertools
+import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +79,35 @@ class WordOrderModel:
     def size(self) -> int:
         """Number of classes."""
         return len(self.words) + 3 + len(ENDINGS)
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModels:
+    """Bigram models of English prose, in `language.json`."""
+
+    order: WordOrderModel  # of word classes
+    letters: Floats  # of letter classes, float64 [CLASSES, CLASSES], in bits
+    # Logistic model of shuffled words against prose, from features of word order: intercept, weights, clipping range.
+    word_salad: tuple[float, Floats, Floats, Floats]
+
+    def salad_log_odds(self, features: Floats) -> Floats:
+        """Return the log-odds that words are shuffled [responses] from features of their order [responses, 5]."""
+        intercept, weights, low, high = self.word_salad
+        return np.asarray(intercept + np.clip(features, low, high) @ weights)
+
+
+@cache
+def load_language_models() -> LanguageModels:
+    """Read the models that ship with the package."""
+    document = json.loads(Path(__file__).with_name("language.json").read_text(encoding="utf-8"))
+    order = document["word_order"]
+    arrays = (np.array(order[name]) for name in ("scores", "ends", "starts", "stops"))
+    salad = document["word_salad"]
+    return LanguageModels(
+        WordOrderModel(tuple(order["words"]), *arrays),
+        np.array(document["letters"]),
+        (salad["intercept"], *(np.array(salad[name]) for name in ("weights", "low", "high"))),
+    )
 
 
 @dataclass(frozen=True, slots=True)

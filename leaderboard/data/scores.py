@@ -210,8 +210,12 @@ def board_across(board: Board) -> tuple[AcrossSystems, tuple[Entry, ...]] | None
 
 
 def _valid(entry: Entry) -> dict[str, list[bool]]:
-    """Whether each response is valid, by prompt; all are if validity was not judged."""
+    """Whether each response is valid, by prompt: all if validity is not judged, none where it is missing."""
     rows: Any = read_columns(entry, "prompt_id", INVALID).to_pylist()
+    k = entry.result.k
     return {
-        row["prompt_id"]: [reason is None for reason in row.get(INVALID) or [None] * entry.result.k] for row in rows
+        row["prompt_id"]: [reason is None for reason in row[INVALID] or ["missing"] * k]
+        if INVALID in row
+        else [True] * k
+        for row in rows
     }

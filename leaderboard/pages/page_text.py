@@ -21,13 +21,13 @@ CURVES = (
     "defines when two responses are equivalent and when a response is valid. A response that is not valid counts "
     "towards m but adds nothing, and the last point of a curve is the headline. The second figure shows how useful the "
     "responses are to a reader who asks for another one with probability p (NoveltyBench's utility): a reader with p = "
-    "0 reads one response, a reader with p = 1 reads all. If no reward model rated a system's responses here, its "
+    "0 reads one response, a reader with p = 1 reads all. If no reward model or judge rated its responses here, its "
     "utility is computed from the classes and qualities in the submission and marked as reported: ratings by another "
     "judge are not comparable with ours."
 )
 NO_PATIENCE = (
-    "There is no utility curve: no reward model rated the responses of these systems here, and their submissions have "
-    "no quality scores for individual responses."
+    "There is no utility curve: no reward model or judge rated these systems' responses here, and their submissions "
+    "have no quality scores for individual responses."
 )
 COMPARE = (
     "Systems that responded to the same prompts can be compared **prompt by prompt**, which is more sensitive than "

@@ -15,13 +15,14 @@ from typing import Any
 from markupsafe import Markup
 
 from benchmark.analysis.ranking import Standing
+from benchmark.validity.record import JUDGED_SUITE
 from divbench.core.errors import counted, need
 from divbench.core.tables import interval, listed, number, places_for
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
 from leaderboard.data.reference.systems import SHOWN_ATTACKS
 from leaderboard.pages.systems import direction_text, system_ids, system_labels
 
-QUALITY = ("mean_head_quality", "valid_share")
+QUALITY = ("mean_head_quality", "estimated_quality", "valid_share")
 _MARGIN = 0.04  # share of the scale left free on both sides, so that no whisker ends at the edge
 _AGAIN = "Scores of other versions or models of the metric are not comparable: to be ranked, score these again."
 _NAMED = 3  # maximum number of systems named as tied with the first
@@ -134,7 +135,7 @@ def forest(
     return Forest(
         _sentence(board, column, rows, references, with_score, filtered=len(shown) < len(board.entries)),
         column.label,
-        f"{column.title}; {direction_text(column)}{_judged_by(column)}",
+        f"{column.title}; {direction_text(column)}{judged_by(board, column)}",
         ("" if quality is None else "valid" if quality.metric == "valid_share" else "quality"),
         rows,
         tuple(references),
@@ -155,20 +156,17 @@ def _with_groups(rows: Sequence[ForestRow]) -> tuple[ForestRow, ...]:
     )
 
 
-def _judged_by(column: Column) -> str:
-    """Say from which score of a judge a response is valid, or what the discriminator does and does not look for."""
+def judged_by(board: Board, column: Column) -> str:
+    """Say how validity is decided: by a judge's score, by comparison with judged responses, or by a rough estimate."""
     judge = next((model for model in column.signature.models if model.startswith("validity-")), "")
     if lowest := judge.partition(",")[0].partition("validity-from-")[2]:
         return f". Responses are valid if a judge scores the first of their class {lowest} or more of 10"
     if not judge.startswith("validity-v"):
         return ""
-    judged, not_judged = ", about the prompt,", ""
-    if judge.endswith(",texts"):  # without an embedder
-        judged, not_judged = "", "about the prompt, "
-    return (
-        f". Valid responses are readable{judged} and neither an echo nor a refusal; "
-        f"whether they are {not_judged}true or good is not judged"
+    known = (
+        "similar responses that a judge scored" if board.suite == JUDGED_SUITE else "the responses alone: an estimate"
     )
+    return f". Valid responses probably do what was asked, judged by {known}; truth and safety are not judged"
 
 
 def is_folded(entry: Entry) -> bool:

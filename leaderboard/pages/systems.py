@@ -12,7 +12,15 @@ from submissions.untrusted.plain_text import shortened
 
 DEFAULT_LINES = 8  # lines that can be distinguished in one figure
 FEWEST_DIGITS = 6  # minimum number of digits of an id in a permalink
-QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "valid_share", "first_quality", "coherence")
+QUALITY = (
+    "utility_k",
+    "utility_k_reported",
+    "mean_head_quality",
+    "estimated_quality",
+    "valid_share",
+    "first_quality",
+    "coherence",
+)
 DIVERSITY = (
     *("valid_distinct_k", "distinct_k", "valid_distinct_k_reported", "distinct_k_reported", "embedding_diversity"),
     *("vendi_score", "d_can", "a_n"),

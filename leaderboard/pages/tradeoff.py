@@ -39,7 +39,7 @@ DIVERSITY_AXES = (
     *("valid_distinct_k", "distinct_k", "embedding_diversity", "valid_distinct_k_reported", "distinct_k_reported"),
     "distinct_n",
 )
-QUALITY_AXES = ("mean_head_quality", "valid_share", "first_quality")
+QUALITY_AXES = ("mean_head_quality", "estimated_quality", "valid_share", "first_quality")
 MOST_LINES = 12
 _MOST_NAMED = 20  # maximum number of systems on the front that the caption names
 _ELIGIBLE = [("all but baselines", "systems"), ("all systems", "all")]

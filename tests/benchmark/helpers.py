@@ -127,7 +127,11 @@ def values_of(
                 validity=ValidityJudge(),
                 tagger=pattern_tagger(),
             ),
-            [m for m in metrics if (m.reads in ("partition+internals", "partition+validity")) == classed],
+            [
+                m
+                for m in metrics
+                if (m.reads in ("partition+internals", "partition+validity", "partition+estimates")) == classed
+            ],
             ["it"],
         )[0]
     return {metric.id: found[metric.id] for metric in metrics}

@@ -115,7 +115,8 @@ ATTACKS = tuple(ReferenceSystem(attack.name, "attack", attack.name) for attack i
 SHOWN_ATTACKS = frozenset(
     (
         *("repeated", "reworded", "random-characters", "shuffled-words", "other-prompts", "book-sentences"),
-        *("prompt-openings", "random-suffixes", "random-prefixes", "translated-openings", "padded"),
+        *("prompt-openings", "questions-back", "continuations", "random-suffixes", "random-prefixes"),
+        *("translated-openings", "padded"),
     )
 )
 STAGES = tuple(system for suite in STAGE_SUITES if suite != SUITE for system in _stages(suite))

@@ -21,7 +21,8 @@ from benchmark.metrics.partition import Partition
 from benchmark.models.servers import ServerFault
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import Profile, find_profile
-from benchmark.validity.backend import BLANK, CUT, FAILED, LOWEST, REFUSAL, QualityJudge
+from benchmark.validity.backend import CUT, FAILED, LOWEST, QualityJudge
+from benchmark.validity.estimate import BLANK, REFUSAL
 from datasets_build.load import load_suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission

@@ -1,0 +1,205 @@
+"""Junk is refused, honest responses are mostly not, and nothing but the set and the record decides."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.metrics.metric import Missing
+from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
+from benchmark.validity.backend import ValidityJudge, ValiditySpec
+from benchmark.validity.estimate import BLANK, NO_PROMPT, OTHER_LANGUAGE, READS, REFUSAL, SCRIPT, load_models
+from benchmark.validity.features import NEIGHBOURS, SET, neighbours, other_prompts, refusal_texts
+from benchmark.validity.record import VALID_FROM, load_record
+from benchmark.validity.train import bare_sets, judged_sets
+from datasets_build.load import load_suite
+from submissions.gaming.attacks import ATTACKS
+from submissions.gaming.baselines import DEMO_TEXTS, attacked
+from tests.benchmark.fakes import HashEmbedder
+from tests.benchmark.validity.honest import HONEST
+
+Sets = dict[str, tuple[str, ...]]
+FOLDER = Path(__file__).parent
+
+
+def written(name: str) -> Sets:
+    """Honest responses to prompts of many kinds, written without knowledge of the model; the words are ours."""
+    document = json.loads((FOLDER / name).read_text(encoding="utf-8"))
+    sets = document if name == "chats.json" else document["development"] | document["held_out"]
+    return {prompt: tuple(responses) for prompt, responses in sets.items()}
+
+
+@pytest.fixture(scope="module")
+def judge(minilm: SentenceTransformersEmbedder) -> ValidityJudge:
+    return ValidityJudge(embedder=minilm)
+
+
+def reasons(judge: ValidityJudge, sets: Mapping[str, Sequence[str]]) -> Counter[str | None]:
+    """Count the responses, by prompt, for each reason."""
+    counts: Counter[str | None] = Counter()
+    for estimates in judge.estimates([*sets], [*sets.values()], {}):
+        if not isinstance(estimates, Missing):  # as for prompts in other languages
+            counts.update(estimates.reasons)
+    return counts
+
+
+def test_junk_of_every_kind_is_refused(judge: ValidityJudge) -> None:
+    lines = (DEMO_TEXTS / "varied.jsonl").read_text(encoding="utf-8").splitlines()
+    prompts = {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}
+    sets = {row["prompt_id"]: tuple(row["responses"]) for row in map(json.loads, lines[::4])}
+    for attack in ATTACKS:
+        if attack.kind == "junk":
+            junk = {prompts[i]: texts for i, texts in attacked(attack, prompts, sets).items()}
+            counts = reasons(judge, junk)
+            most = 0.5 if attack.name == "shuffled-words" else 0.25  # few words have hardly an order to lose
+            assert counts[None] <= most * counts.total(), (attack.name, counts)
+
+
+def test_honest_responses_are_mostly_valid(judge: ValidityJudge) -> None:
+    several = {prompt: responses for kind in HONEST.values() for prompt, responses in kind}
+    for sets, fewest in ((several, 0.85), (written("chats.json"), 0.85), (written("notation.json"), 0.6)):
+        counts = reasons(judge, sets)
+        assert counts[None] >= fewest * counts.total(), counts
+
+
+def test_without_an_embedder_texts_alone_tell() -> None:
+    sets = written("chats.json")
+    counts = reasons(ValidityJudge(), sets)
+    assert counts[None] >= 0.85 * counts.total(), counts
+    for attack in ATTACKS:
+        if attack.name in ("random-characters", "homoglyphs", "shuffled-words", "refusals"):
+            junk = reasons(ValidityJudge(), attacked(attack, dict(zip(sets, sets, strict=True)), sets))
+            assert junk[None] <= 0.3 * junk.total(), (attack.name, junk)
+
+
+def test_another_script_is_not_valid_unless_the_prompt_allows_it() -> None:
+    hanzi = "好听的声音和意思"
+    cases = (
+        ("Name a good book.", hanzi, True),
+        ("Name a good book in Chinese.", hanzi, False),
+        ("What sound does 好 make?", hanzi, False),
+        ("Make me a kaomoji.", "ಠ_ಠ ლ(ಠ益ಠ)", False),
+        ("Name a constant.", "π", False),
+        ("Draw a cat.", "ᓚᘏᗢ", False),
+        ("Name a fruit.", "да", False),  # two letters
+        ("Name a fruit.", "нет", True),  # three
+        ("Name a fruit.", "abcdefgh где", False),  # three of eleven
+    )
+    for prompt, text, refused in cases:
+        [estimates] = ValidityJudge().estimates([prompt], [(text,)], {})
+        assert not isinstance(estimates, Missing)
+        assert (estimates.reasons == (SCRIPT,)) == refused, prompt
+
+
+def test_blanks_and_plain_refusals_are_recognised_without_the_model() -> None:
+    texts = ("", "[Blocked]", "I'm sorry, but I can't assist with that.")
+    [estimates] = ValidityJudge().estimates(["Name a city."], [texts], {})
+    assert not isinstance(estimates, Missing)
+    assert estimates.reasons == (BLANK, BLANK, REFUSAL)
+    assert estimates.probabilities == (0.0,) * 3
+
+
+def test_without_a_prompt_or_in_another_language_validity_is_missing(judge: ValidityJudge) -> None:
+    prompts = (None, " ", "Wie kann ich nachts besser schlafen?", "讲一个笑话。")
+    assert (
+        judge.estimates(prompts, [("Go to bed.",)] * 4, {}) == [Missing(NO_PROMPT)] * 2 + [Missing(OTHER_LANGUAGE)] * 2
+    )
+
+
+def test_prompts_that_ask_for_nothing_and_code_have_values(judge: ValidityJudge) -> None:
+    for prompt, text in (
+        ("Hi!", "Hello! How can I help?"),
+        ("It is a", "dog."),
+        ("Sort a list.", "```\nxs.sort()\n```"),
+    ):
+        [estimates] = judge.estimates([prompt], [(text, text)], {})
+        assert not isinstance(estimates, Missing)
+        assert 0 <= estimates.probabilities[0] == estimates.probabilities[1] <= 1
+        assert 1 <= estimates.scores[0] <= 10
+
+
+def test_neither_the_order_of_responses_nor_other_sets_matter(judge: ValidityJudge) -> None:
+    chats = [*written("chats.json").items()][:2]
+    prompts, sets = [prompt for prompt, _ in chats], [(*responses[:5], "turnip humble The") for _, responses in chats]
+    together = judge.estimates(prompts, sets, {})
+    for prompt, responses, expected in zip(prompts, sets, together, strict=True):
+        assert not isinstance(expected, Missing)
+        for order in (slice(None), slice(None, None, -1)):
+            [alone] = judge.estimates([prompt], [responses[order]], {})
+            assert not isinstance(alone, Missing)
+            assert alone.reasons == expected.reasons[order]
+            assert alone.probabilities == pytest.approx(expected.probabilities[order])
+
+
+def test_a_loaded_embedder_is_used_only_if_it_is_the_one_of_the_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = HashEmbedder()
+    monkeypatch.setattr("benchmark.validity.backend.SentenceTransformersEmbedder", lambda spec, device: new)
+    spec, loaded = ValiditySpec(ALL_MINILM_L6_V2), HashEmbedder()
+    first = spec.load(loaded)
+    monkeypatch.setattr(loaded, "signature", ALL_MINILM_L6_V2.signature)
+    second = spec.load(loaded)
+    assert isinstance(first, ValidityJudge)
+    assert isinstance(second, ValidityJudge)
+    assert (first.embedder, second.embedder) == (new, loaded)
+
+
+def test_what_all_responses_are_compared_with_is_embedded_once() -> None:
+    read: list[str] = []
+
+    class Counting(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+            read.extend(texts)
+            return super().embed(texts)
+
+    judge = ValidityJudge(embedder=Counting())
+    for prompt in ("Name a city.", "Name a river."):
+        judge.estimates([prompt], [(f"{prompt} Nairobi", refusal_texts()[0])], {})
+    assert Counter(read) == dict.fromkeys(read, 1)
+    assert {*refusal_texts(), *other_prompts(), "Name a city.", "Name a river. Nairobi"} <= set(read)
+
+
+def test_neighbours_are_weighted_by_their_similarity() -> None:
+    rng = np.random.default_rng(0)
+    similarity, scores = rng.uniform(-1, 1, (3, 20)), rng.integers(1, 11, 20).astype(float)
+    rows = neighbours(similarity, scores)
+    assert rows.shape == (3, len(NEIGHBOURS))
+    for cosine, row in zip(similarity, rows, strict=True):
+        of = dict(zip(NEIGHBOURS, row.tolist(), strict=True))
+        nearest = sorted(zip(cosine, scores, strict=True), reverse=True)
+        for name, size in (("score_of_nearest", 1), ("score_of_5", 5), ("score_of_15", 15), ("score_of_all", 20)):
+            weights = [np.exp(12 * value) for value, _ in nearest[:size]]
+            assert of[name] == pytest.approx(np.average([score for _, score in nearest[:size]], weights=weights))
+        assert of["nearest_valid"] == max(value for value, score in nearest if score >= VALID_FROM)
+        assert of["share_valid"] == np.mean(scores >= VALID_FROM)
+    assert np.isnan(neighbours(similarity[:, :0], scores[:0])).all()
+
+
+def test_models_of_all_situations_ship() -> None:
+    models = load_models()
+    assert {*models} == {*READS}
+    for name, model in models.items():
+        assert 0 < model.threshold < 1
+        assert 0 < model.validity.feature.max() < len(READS[name])
+
+
+def test_a_diverse_set_is_not_suspicious_where_there_is_a_record() -> None:
+    assert {*READS["record"]}.isdisjoint(SET)
+
+
+@pytest.mark.mirror
+def test_the_record_has_the_judged_classes(mirror: Path) -> None:
+    sets, record = judged_sets(mirror), load_record()
+    judged = Counter((one.system, score) for one in [*sets, *bare_sets(sets)] for _, score in one.heads())
+    kept = Counter(zip(record.systems[record.system].tolist(), record.score.tolist(), strict=True))
+    assert kept <= judged  # equal bare answers of a system are one
+    assert kept.total() > 0.9 * judged.total()
+    one = sets[0]
+    of_prompt, of_others = record.judged(one.prompt), record.judged(one.prompt, without=[one.system])
+    assert of_prompt is not None
+    assert of_others is not None
+    assert len(of_prompt.scores) - len(of_others.scores) >= len(set(one.labels))
+    assert record.judged("A prompt that nobody judged.") is None
