@@ -45,6 +45,44 @@ class TokenEmbedder(Embedder, Protocol):
         ...
 
 
+MOST_CHUNKS = 8  # of a whole text: about 1,500 words
+
+
+def read_whole(embedder: TokenEmbedder, texts: Sequence[str]) -> list[tuple[TokenStates, TokenStates]]:
+    """Return the token states of each text as the embedder reads it, and those of the whole text, in chunks.
+
+    A text that the embedder reads whole has the same states twice. In longer ones, each chunk begins with the first
+    word that the chunk before it lacks in part; the vector is the mean over chunks, weighted by their pieces.
+    """
+    distinct = sorted(set(texts))
+    chunks = {text: [states] for text, states in zip(distinct, embedder.read(distinct), strict=True)}
+    rests = {text: rest for text in distinct if (rest := _unread(embedder, text, chunks[text][0]))}
+    for _ in range(MOST_CHUNKS - 1):
+        if not rests:
+            break
+        parts = sorted(set(rests.values()))
+        read = dict(zip(parts, embedder.read(parts), strict=True))
+        for text, rest in list(rests.items()):
+            chunks[text].append(read[rest])
+            rests[text] = _unread(embedder, rest, read[rest])
+        rests = {text: rest for text, rest in rests.items() if rest}
+    return [(chunks[text][0], _joined(chunks[text])) for text in texts]
+
+
+def _unread(embedder: TokenEmbedder, text: str, read: TokenStates) -> str:
+    """Return what an embedder of a limited window did not read of a text; empty if it read everything."""
+    end = getattr(embedder, "read_up_to", None)
+    return "" if end is None else text[end(text, len(read.pieces)) :].strip()
+
+
+def _joined(chunks: Sequence[TokenStates]) -> TokenStates:
+    if len(chunks) == 1:
+        return chunks[0]
+    total = sum(len(chunk.pieces) * chunk.vector for chunk in chunks)
+    pieces = tuple(piece for chunk in chunks for piece in chunk.pieces)
+    return TokenStates(pieces, np.concatenate([chunk.states for chunk in chunks]), unit_rows(np.array([total]))[0])
+
+
 @dataclass(frozen=True, slots=True)
 class EmbedderSpec:
     """Names the embedder of a profile without loading it."""
@@ -114,6 +152,18 @@ class SentenceTransformersEmbedder:
             self._known = {}
         self._known |= {text: state.vector for text, state in states.items()}
         return [states[text] for text in texts]
+
+    def read_up_to(self, text: str, pieces: int) -> int:
+        """Return the index of the first character of a text that `read`, which returned so many pieces, did not see."""
+        tokeniser, most = self._model.tokenizer, self._model.max_seq_length
+        if pieces + tokeniser.num_special_tokens_to_add() < most or not tokeniser.is_fast:
+            return len(text)
+        # What it read is written in known words, so the end is looked up by words of the text itself.
+        offsets = tokeniser(text, truncation=True, max_length=most, return_offsets_mapping=True)["offset_mapping"]
+        end = max(int(stop) for _, stop in offsets)
+        if end < len(text) and not text[end].isspace():
+            end = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end)) + 1 or end
+        return end
 
     def forget(self) -> None:
         """Drop all cached vectors, because their last digits depend on the texts in the same batch."""
