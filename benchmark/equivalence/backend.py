@@ -45,6 +45,19 @@ class Refusing(Protocol):
         """Return why a pair cannot be read; None if it can."""
 
 
+@runtime_checkable
+class SetScorer(Protocol):
+    """An equivalence backend that scores the pairs of a response set better when it sees the whole set."""
+
+    def set_scores(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[Floats]:
+        """Return the scores of all pairs of the distinct responses to each prompt, in the order of `combinations`.
+
+        The score of a pair does not depend on the order of the responses; a pair that must never be in one class has a
+        score far below the threshold, whatever the other pairs of the class say.
+        """
+        ...
+
+
 class SetJudge(Protocol):
     """Groups all responses to a prompt at once, and scores single responses."""
 

@@ -14,6 +14,7 @@ A truncated response may belong to a class, but a class that has only truncated 
 response is never novel. Refusals, blanks and placeholders are in no class.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -30,6 +31,7 @@ from benchmark.equivalence.backend import (
     Refusing,
     ResponsePair,
     SetJudge,
+    SetScorer,
 )
 from benchmark.equivalence.classifiers import BothWaysNLI, find_generation_similarity
 from benchmark.equivalence.learned.backend import Learned
@@ -49,9 +51,14 @@ from benchmark.models.reward import RewardModel, quality
 from divbench.core.errors import ConfigurationError, counted
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
-PARTITION_VERSION = 2  # changed with the normalisation or the algorithms; part of signatures
+PARTITION_VERSION = 3  # changed with the normalisation or the algorithms; part of signatures
 _NO_SELECTORS = dict.fromkeys((0xFE0E, 0xFE0F))  # of emoji: as text, as a picture
-_ENDS = " \t\r\n\v\f\"'`*_“”‘’„‚«»‹›.,;:!?…¿¡。．、，；：！？「」『』《》؟،؛۔।॥"  # noqa: RUF001 - marks of several scripts
+# Sentence punctuation and quotation marks of several scripts, and the signs of bold and italics.
+_ENDS = " \t\r\n\v\f\"'`*_“”‘’„‚«»‹›.,;:!?…¿¡。．、，；：！？「」『』《》؟،؛۔।॥"  # noqa: RUF001
+_BARE = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_CODED = re.compile(r"\w['\"*_]+$|^['\"*_.]+\w(?!.*['\"*_.]$)")  # signs at one end only: A*, 'n
+_ENCLOSED = re.compile(r"(\*{1,3}|_{1,3}|[\"'`“”‘’„«»‹›「」『』《》]+)(.+?)(?:\1|[“”‘’»«›‹」』》])")  # noqa: RUF001
+_SENTENCE_STOP = re.compile(r"(?<=[^.,;:!?…])(?:[.,;:!?…。．、，；：！？؟،؛۔।॥]|\.\.\.)$")  # noqa: RUF001
 _DOTTED = "i\N{COMBINING DOT ABOVE}"  # lower case of the Turkish İ
 
 
@@ -126,17 +133,31 @@ class ResponsesToGroup:
 def normalised(text: str) -> str:
     """Normalise case, spacing and encoding, and strip punctuation at both ends, but never all characters.
 
-    Unicode has two encodings of many letters (NFC and NFD), and of many emoji, with and without a variation selector.
+    Unicode has several encodings of many letters and signs (composed or not, full-width, ligatures), and of many emoji,
+    with and without a variation selector. From a single token with digits or signs, only what encloses all of it as
+    bold or a quotation and the stop of a sentence behind it are stripped, because the rest may say something.
 
     >>> normalised(' **Nairobi**, Kenya. '), normalised("-5"), normalised("?!")
     ('nairobi**, kenya', '-5', '?!')
     >>> normalised("香蕉。"), normalised("القاهرة؟"), normalised("İstanbul")
     ('香蕉', 'القاهرة', 'istanbul')
+    >>> normalised(".5"), normalised("**5**."), normalised("A*"), normalised("\N{FULLWIDTH DIGIT FIVE}")
+    ('.5', '5', 'a*', '5')
     >>> normalised("caf\N{LATIN SMALL LETTER E WITH ACUTE}") == normalised("cafe\N{COMBINING ACUTE ACCENT}")
     True
     """
-    encoded = normalize("NFC", text).translate(_NO_SELECTORS)
-    return " ".join(encoded.casefold().replace(_DOTTED, "i").split()).strip(_ENDS) or encoded or text
+    encoded = normalize("NFKC", text).translate(_NO_SELECTORS)
+    folded = " ".join(normalize("NFKC", encoded.casefold()).replace(_DOTTED, "i").split())
+    if " " in folded or (_BARE.fullmatch(folded.strip(_ENDS)) and not _CODED.search(folded)):
+        return folded.strip(_ENDS) or encoded or text
+    return _without_frame(folded) or encoded or text
+
+
+def _without_frame(token: str) -> str:
+    """Strip the marks that enclose a whole token, and one full stop, comma or the like behind it."""
+    stripped = _SENTENCE_STOP.sub("", token) or token
+    enclosed = _ENCLOSED.fullmatch(stripped)
+    return token if stripped == token and enclosed is None else _without_frame(enclosed[2] if enclosed else stripped)
 
 
 def canonical(labels: Sequence[int | None]) -> Labels:
@@ -180,7 +201,13 @@ def partition_by_pairs(
     """Group each response set by a backend's decisions; the module's docstring describes the algorithms."""
     distinct = [_DistinctTexts.of(responses, in_order=algorithm == "greedy") for responses in sets]
     cluster = {"greedy": _greedy, "components": _components, "complete": _complete, "average": _average}[algorithm]
-    labels = cluster(distinct, MemoisedBackend(backend))
+    if isinstance(backend, SetScorer):
+        scores = backend.set_scores([(texts.prompt, texts.texts) for texts in distinct])
+        labels = [
+            cluster([texts], _Scored(texts, own, backend))[0] for texts, own in zip(distinct, scores, strict=True)
+        ]
+    else:
+        labels = cluster(distinct, MemoisedBackend(backend))
     return [
         _counted(responses, texts.spread(classes))
         for responses, texts, classes in zip(sets, distinct, labels, strict=True)
@@ -313,6 +340,15 @@ class _DistinctTexts:
         return ResponsePair(self.prompt, self.texts[i], self.texts[j])
 
 
+class _Scored(MemoisedBackend):
+    """The scores of the pairs of one set."""
+
+    def __init__(self, texts: _DistinctTexts, scores: Floats, backend: EquivalenceBackend) -> None:
+        super().__init__(backend)
+        pairs = [texts.pair(i, j) for i, j in combinations(range(len(texts.texts)), 2)]
+        self._known = dict(zip(pairs, scores.tolist(), strict=True))
+
+
 def _margins(backend: MemoisedBackend, pairs: Sequence[ResponsePair], *, both_ways: bool = False) -> Floats:
     """Return each score minus the threshold, [pairs]; with `both_ways` the mean over both orders of a pair."""
     if both_ways and not backend.symmetric:
@@ -373,11 +409,13 @@ def _complete(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[
 
 
 def _average(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
-    def cluster(margins: Floats) -> list[int]:
-        highest = float(margins.max())
-        return _linked(highest - margins, "average", np.nextafter(highest, -np.inf))
+    return _of_all_pairs(sets, backend, average_linkage)
 
-    return _of_all_pairs(sets, backend, cluster)
+
+def average_linkage(margins: Floats) -> list[int]:
+    """Return the class of each text of a set from the margins of all pairs [pairs]."""
+    highest = float(margins.max())
+    return _linked(highest - margins, "average", np.nextafter(highest, -np.inf))
 
 
 def _linked(distances: Floats, method: Literal["complete", "average"], limit: float) -> list[int]:

@@ -33,7 +33,7 @@ from tests.benchmark.fakes import HashReward
 def test_backends_by_name() -> None:
     assert find_partition_spec("rouge-1") == PartitionSpec(Rouge1(), "greedy")
     assert find_partition_spec("rouge-1", "complete", short_answers=True).signature == (
-        "complete-v2,short-answers-to-5-words,rouge-1-f1,no-stemmer,over-0.458"
+        "complete-v3,short-answers-to-5-words,rouge-1-f1,no-stemmer,over-0.458"
     )
     model = "org/name@" + "0" * 40
     names = ("embedding", f"deberta={model}", f"deberta-full={model}", f"nli={model}", f"nli-lax={model}")
@@ -52,7 +52,7 @@ def test_a_profile_gets_other_judges_and_says_so() -> None:
     rated = plain.replace(equivalence="embedding", algorithm="components", reward="skywork-1.7b")
     assert {"utility_k", "distinct_k"} <= {metric.id for metric in rated.metrics()}
     assert rated.partition is not None
-    assert rated.partition.signature.startswith("components-v2,cosine")
+    assert rated.partition.signature.startswith("components-v3,cosine")
     published = find_profile("paper").replace(device="cuda", dtype="float16")
     assert isinstance(published.reward, HFRewardSpec)
     assert (published.reward.device, published.reward.dtype) == ("cuda", "bfloat16")
@@ -94,7 +94,7 @@ def test_a_judge_sees_each_text_once_and_its_silence_is_no_score() -> None:
     assert found == [(0, 0, 1, 0, None), Missing("the judge's reply is not a partition"), (0, 0)]
     assert judge.asked == [("ask", ("axe", "apple", "bee")), ("silence", ("a", "b")), ("one", ("same",))]
     spec = PartitionSpec(LLMJudgeSpec("http://127.0.0.1:1", "m", reported="m-1"), "judge")
-    assert spec.signature == "judge-v2,m=m-1,judge-v1,4096-tokens"
+    assert spec.signature == "judge-v3,m=m-1,judge-v1,4096-tokens"
     profile = replace(find_profile("lexical"), partition=spec)
     chosen = [metric for metric in METRICS if metric.reads == "partition"]
     backends = ScoringBackends(profile, equivalence=judge)

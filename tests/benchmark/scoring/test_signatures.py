@@ -113,9 +113,9 @@ def test_reported_numbers_name_who_reported_them() -> None:
 def test_only_numbers_that_a_model_made_name_it() -> None:
     named = {metric.id for metric in METRICS if "|model:" in signature(metric, FULL)}
     assert named == {metric.id for metric in METRICS if metric.reads in (*OF_MODELS, *OF_PARTITIONS, *OF_INTERNALS)}
-    assert f"|model:average-v2,{Learned().signature}|" in signature(BY_ID["distinct_k"])
+    assert f"|model:average-v3,{Learned().signature}|" in signature(BY_ID["distinct_k"])
     by_words = signature(BY_ID["distinct_k"], find_profile("lexical"))
-    assert "|model:greedy-v2,rouge-1-f1,no-stemmer,over-0.458|" in by_words
+    assert "|model:greedy-v3,rouge-1-f1,no-stemmer,over-0.458|" in by_words
     rated = signature(BY_ID["utility_k"], FULL)
     assert FULL.partition is not None
     assert FULL.reward is not None
