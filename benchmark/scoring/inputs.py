@@ -155,7 +155,7 @@ def _similarities(name: Reads) -> Make:
     return make
 
 
-_COSINES = [[name for name, _ in FEATURES].index(name) for name in COLUMNS[1:]]
+_COSINES = [FEATURES.index(name) for name in COLUMNS[1:]]
 
 
 def _beside_prompt(materials: Materials) -> list[Any] | None:
@@ -172,7 +172,7 @@ def _beside_prompt(materials: Materials) -> list[Any] | None:
     every = [pair for pairs in sets if not isinstance(pairs, Missing) for pair in pairs]
     features = np.ones((len(every), len(COLUMNS)))
     if every:
-        features[:, 1:] = reader.features(every)[0][:, _COSINES]  # first: what is read here is not embedded again
+        features[:, 1:] = reader.features(every)[:, _COSINES]  # first: what is read here is not embedded again
         features[[pair.a == pair.b for pair in every], 1:] = 1.0
         vectors, known = materials.vectors, sorted({pair.prompt for pair in every})
         directions = dict(zip(known, embedder.embed(known), strict=True))

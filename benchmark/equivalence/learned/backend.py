@@ -1,21 +1,28 @@
-"""The equivalence backend learned from NoveltyBench's published partitions; see its card, model/README.md.
+"""The equivalence backend learned from judged partitions of whole response sets; see its card, model/README.md.
+
+All responses of a set are read together: a model of pairs sees what the other responses have in common
+(`set_features.py`), and a rule keeps different meanings in the same sentence apart (`conflicts.py`).
 
 "Sure!", a greeting in another language and random words are not part of a response's content, but they change the
-embedder's states of all later words. So responses are also compared without such openings: first sentences that are
-about neither the prompt nor the text that follows.
+embedder's states of all later words. So responses are compared without such openings: first sentences that are about
+neither the prompt nor the text that follows.
 """
 
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.equivalence.backend import Floats, ResponsePair
-from benchmark.equivalence.learned.features import FEATURES, LINEAR, TextParts, pair_features, text_parts
+from benchmark.equivalence.learned.conflicts import same
+from benchmark.equivalence.learned.features import PromptedText, pair_features, prompted_text
+from benchmark.equivalence.learned.model_file import SetModel, load_set_model
+from benchmark.equivalence.learned.set_features import SetText, set_features, set_text
+from benchmark.equivalence.learned.words import Prompt, words_of
 from benchmark.models.embedder import (
     ALL_MINILM_L6_V2,
     Embedder,
@@ -23,14 +30,16 @@ from benchmark.models.embedder import (
     SentenceTransformersEmbedder,
     TokenEmbedder,
     TokenStates,
+    read_whole,
 )
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
 
-MODEL = Path(__file__).parent / "model" / "pair_model.npz"
-MODEL_SHA256 = "878ec516378429adcd4f50257c88895ca362d9dd09fc4190adab627cc6ec333f"
-_AT_ONCE = 256  # texts read at once: their token states take some tens of megabytes
-_KEPT = 1024  # cached responses: a submission of 100 × 10, at most some hundreds of megabytes
+MODEL = Path(__file__).parent / "model" / "set_model.npz"
+MODEL_SHA256 = "ec03d868b7d4b4d836be4d7fda5120fb1281ead8f4e6c369aa451b64f1c17acb"
+_AT_ONCE = 256  # texts read at once: their token states take some hundreds of megabytes
+_KEPT = 20_000  # cached vectors of responses: some hundreds of megabytes
+APART = -1.0  # score of a pair that is not in one class unless most other pairs of the class say that it is
 MOST = 3  # openings removed from a response
 _LONGEST = 60  # characters of an opening
 _ABOUT = 0.25  # cosine from which an opening is about a text; 1 in 30 openings of four random words reaches it
@@ -72,66 +81,14 @@ def says_nothing(opening: Floats, text: Floats) -> bool:
     return float((opening * text).sum()) < _ABOUT
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairModel:
-    """Computes probabilities; the log-odds are a weighted mean of those of the trees and of a linear model."""
-
-    feature: NDArray[np.int16]  # [nodes], the feature that a node splits on; −1 for a leaf
-    threshold: NDArray[np.float64]  # [nodes], values up to it go left
-    missing_left: NDArray[np.bool_]  # [nodes], whether missing values go left
-    left: NDArray[np.int32]  # [nodes], index of the left child; for a leaf, of itself
-    right: NDArray[np.int32]  # [nodes], index of the right child; for a leaf, of itself
-    value: NDArray[np.float64]  # [nodes], log-odds of a leaf
-    roots: NDArray[np.int32]  # [trees], index of each tree's root
-    baseline: Floats  # log-odds before any tree
-    linear: Floats  # [LINEAR + 1], log-odds per unit of each of the first features, and the intercept
-    share: Floats  # weight of the trees in the mean, in [0, 1]
-
-    def probabilities(self, features: Floats) -> Floats:
-        """Return the probability that each pair is equivalent, float64 [pairs], from features [pairs, features]."""
-        log_odds = self.share * self.tree_log_odds(features) + (1 - self.share) * self.linear_log_odds(features)
-        return np.asarray(1 / (1 + np.exp(-log_odds)))
-
-    def higher_probabilities(self, whole: Floats, without_openings: Floats) -> Floats:
-        """Return the higher of the two probabilities of each pair, float64 [pairs]."""
-        return np.maximum(self.probabilities(whole), self.probabilities(without_openings))
-
-    def tree_log_odds(self, features: Floats) -> Floats:
-        """Return the log-odds of the trees alone, float64 [pairs]."""
-        rows = np.arange(len(features))[:, None]
-        at = np.tile(self.roots, (len(features), 1))  # [pairs, trees]
-        while True:
-            split = self.feature[at]
-            inside = split >= 0
-            if not inside.any():
-                break
-            values = features[rows, np.where(inside, split, 0)]
-            goes_left = np.where(np.isnan(values), self.missing_left[at], values <= self.threshold[at])
-            at = np.where(goes_left, self.left[at], self.right[at])  # both children of a leaf are itself
-        return np.asarray(self.value[at].sum(axis=1) + self.baseline)
-
-    def linear_log_odds(self, features: Floats) -> Floats:
-        """Return the log-odds of the linear part alone, float64 [pairs]."""
-        return np.asarray((features[:, :LINEAR] * self.linear[:-1]).sum(axis=1) + self.linear[-1])
-
-
-def load_pair_model(path: Path) -> PairModel:
-    """Read a file written by `save_pair_model`."""
-    with np.load(path, allow_pickle=False) as arrays:
-        model = PairModel(**{field.name: arrays[field.name] for field in fields(PairModel)})
-    if model.feature.max() >= len(FEATURES) or len(model.linear) != LINEAR + 1:
-        raise ValueError(f"{path} was trained on other features")
-    return model
-
-
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A small model of pairs that reads all-MiniLM-L6-v2's token states, shared words and the prompt.
+    """A small model of response sets that reads all-MiniLM-L6-v2's token states, words and the prompt.
 
-    The score is the probability that NoveltyBench's classifier would put both responses into one class, corrected where
-    the classifier is known to be wrong (short responses). Responses with empty openings (`openings`) are also compared
-    without them, and the higher probability counts. Identical pairs have the score 1. Different numbers are not
-    equivalent where the prompt asks for one (`telling_numbers_apart`).
+    The score is the probability that a judge who sees the whole set would put both responses into one class. Responses
+    are compared without empty openings (`openings`). Equal responses have the score 1, and different meanings in the
+    same sentence are never equivalent (`conflicts.py`); nor are different numbers where the prompt asks for one
+    (`telling_numbers_apart`).
     """
 
     embedder: EmbedderSpec = ALL_MINILM_L6_V2
@@ -140,7 +97,7 @@ class Learned:
     @property
     def signature(self) -> str:
         """Implement `Spec.signature`."""
-        return f"learned-v3@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
+        return f"learned-v4@{MODEL_SHA256[:12]},{self.embedder.signature},whole-texts,p-over-{self.threshold}"
 
     def load(self, device: str = "cpu", loaded: Embedder | None = None) -> "LearnedEquivalence":
         """Implement `Spec.load`; `loaded` replaces the spec's embedder if it returns token states."""
@@ -148,15 +105,15 @@ class Learned:
             raise ConfigurationError(f"{MODEL} is not the file of this version", "install the package again")
         if not isinstance(loaded, TokenEmbedder):
             loaded = SentenceTransformersEmbedder(self.embedder, device)
-        return LearnedEquivalence(self, loaded, load_pair_model(MODEL))
+        return LearnedEquivalence(self, loaded, load_set_model(MODEL))
 
 
 class LearnedEquivalence:
-    """Scores pairs by the probability, in [0, 1], that they are equivalent; each text is read once."""
+    """Scores the pairs of response sets by the probability that they are equivalent; each set's texts are read once."""
 
     symmetric = True
 
-    def __init__(self, spec: Learned, embedder: TokenEmbedder, model: PairModel) -> None:
+    def __init__(self, spec: Learned, embedder: TokenEmbedder, model: SetModel) -> None:
         self.signature = spec.signature
         self.threshold = spec.threshold
         self._embedder = embedder
@@ -164,85 +121,104 @@ class LearnedEquivalence:
         self._model = model
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """Implement `EquivalenceBackend.scores`."""
-        if not pairs:
-            return np.empty(0)
-        probabilities = telling_numbers_apart(pairs, self._model.higher_probabilities(*self.reader.features(pairs)))
-        probabilities[[pair.a == pair.b for pair in pairs]] = 1.0
-        return probabilities
+        """Implement `EquivalenceBackend.scores`: each pair is a set of two, and its score is in [0, 1]."""
+        known = {key: 1.0 for key in set(map(_key, pairs)) if key[1] == key[2]}
+        keys = sorted({_key(pair) for pair in pairs} - known.keys())
+        scores = self.set_scores([(prompt, (a, b)) for prompt, a, b in keys])
+        known |= {key: max(float(score), 0.0) for key, [score] in zip(keys, scores, strict=True)}
+        return np.array([known[_key(pair)] for pair in pairs], np.float64)
+
+    def set_scores(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[Floats]:
+        """Implement `SetScorer.set_scores`."""
+        scores: list[Floats] = []
+        for group in _in_groups(sets):
+            read = self._read({prompt for prompt, _ in group} | {text for _, texts in group for text in texts})
+            rests = _without_openings(self._embedder, {(prompt, t) for prompt, texts in group for t in texts}, read)
+            for prompt, texts in group:
+                for text in texts:
+                    self.reader.remember(prompt, text, read[text][0], read[prompt][0])
+                asked = Prompt(prompt, words_of(prompt), self._model.generic)
+                order = sorted(range(len(texts)), key=lambda i: texts[i])
+                sorted_texts = [rests.get((prompt, texts[i]), texts[i]) for i in order]
+                parts = [set_text(text, read[text][1], asked) for text in sorted_texts]
+                matrix = np.zeros((len(texts), len(texts)))
+                rows, columns = np.triu_indices(len(texts), 1)
+                values = self._scores(asked, read[prompt][1].vector, parts, sorted_texts)
+                where = np.array(order, np.int64)
+                matrix[where[rows], where[columns]] = matrix[where[columns], where[rows]] = values
+                scores.append(matrix[rows, columns])
+        return scores
 
     def forget(self) -> None:
         """Clear the cache of texts; see `ScoringBackends.materials`."""
         self.reader = PairReader(self._embedder)
 
+    def _read(self, texts: Iterable[str]) -> dict[str, tuple[TokenStates, TokenStates]]:
+        distinct = sorted(set(texts))
+        return dict(zip(distinct, read_whole(self._embedder, distinct), strict=True))
+
+    def _scores(self, prompt: Prompt, direction: Floats, parts: Sequence[SetText], texts: Sequence[str]) -> Floats:
+        """Return the score of each pair of a set's responses, [pairs]."""
+        if len(parts) < 2:
+            return np.empty(0)
+        values = self._model.probabilities(features := set_features(prompt, direction, parts))
+        pairs = list(combinations(range(len(parts)), 2))
+        values = telling_numbers_apart([ResponsePair(prompt.text, texts[i], texts[j]) for i, j in pairs], values)
+        sentences = [part.sentence for part in parts]
+        values[features["conflict"] == 1] = APART
+        values[[texts[i] == texts[j] or same(sentences[i], sentences[j]) for i, j in pairs]] = 1.0
+        return values
+
 
 class PairReader:
-    """Computes the features of pairs; the most recent responses are cached for algorithms that ask in rounds."""
+    """Computes `FEATURES` of pairs for `learned_diversity`; the most recent responses' vectors are cached."""
 
     def __init__(self, embedder: TokenEmbedder) -> None:
         self._embedder = embedder
-        self._parts: OrderedDict[tuple[str, str], tuple[TextParts, TextParts]] = OrderedDict()
+        self._vectors: OrderedDict[tuple[str, str], PromptedText] = OrderedDict()
 
-    def features(self, pairs: Sequence[ResponsePair]) -> tuple[Floats, Floats]:
-        """Return the features of each pair with and without empty openings, each float64 [pairs, features]."""
-        features_of: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
-        for prompts in _in_groups(pairs):
-            parts = self._read(prompts)
-            for prompt, wanted in prompts.items():
-                for a, b in wanted:
-                    (whole_a, rest_a), (whole_b, rest_b) = parts[prompt, a], parts[prompt, b]
-                    whole = pair_features(whole_a, whole_b)
-                    same = whole_a is rest_a and whole_b is rest_b
-                    features_of[prompt, a, b] = whole, whole if same else pair_features(rest_a, rest_b)
-        rows = [features_of[_key(pair)] for pair in pairs]
-        return np.array([row for row, _ in rows], np.float64), np.array([row for _, row in rows], np.float64)
-
-    def _read(self, prompts: dict[str, list[tuple[str, str]]]) -> dict[tuple[str, str], tuple[TextParts, TextParts]]:
-        """Return the parts of all texts with and without empty openings, by prompt and text."""
-        keys = sorted({(prompt, text) for prompt, wanted in prompts.items() for pair in wanted for text in pair})
-        known = {key: self._parts[key] for key in keys if key in self._parts}
-        new = [key for key in keys if key not in known]
-        if new:
-            rests, read = self._without_openings(new)
+    def features(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """Return the features of each pair, float64 [pairs, features]; the order of a pair has no effect."""
+        keys = {(pair.prompt, text) for pair in pairs for text in (pair.a, pair.b)}
+        known = {key: self._vectors[key] for key in keys if key in self._vectors}
+        if new := sorted(keys - known.keys()):
+            texts = sorted({text for key in new for text in key})
+            read = dict(zip(texts, self._embedder.read(texts), strict=True))
             for prompt, text in new:
-                whole = text_parts(text, read[text], prompt, read[prompt])
-                rest = rests.get((prompt, text))
-                known[prompt, text] = (
-                    whole,
-                    whole if rest is None else text_parts(rest, read[rest], prompt, read[prompt]),
-                )
-        for key in keys:
-            self._parts[key] = known[key]
-            self._parts.move_to_end(key)
-        while len(self._parts) > _KEPT:
-            self._parts.popitem(last=False)
-        return known
+                known[prompt, text] = self.remember(prompt, text, read[text], read[prompt])
+        rows = [pair_features(known[prompt, a], known[prompt, b]) for prompt, a, b in map(_key, pairs)]
+        return np.array(rows, np.float64)
 
-    def _without_openings(
-        self, keys: Sequence[tuple[str, str]]
-    ) -> tuple[dict[tuple[str, str], str], dict[str, TokenStates]]:
-        """Return the rest of each text that has an empty opening, and the token states of everything that was read."""
-        read: dict[str, TokenStates] = {}
+    def remember(self, prompt: str, text: str, read: TokenStates, prompt_read: TokenStates) -> PromptedText:
+        """Compute and cache the vectors of a response that has been read."""
+        vectors = self._vectors[prompt, text] = prompted_text(read, prompt_read)
+        if len(self._vectors) > _KEPT:
+            self._vectors.popitem(last=False)
+        return vectors
 
-        def take(texts: Iterable[str]) -> None:
-            if missing := sorted(set(texts) - read.keys()):
-                read.update(zip(missing, self._embedder.read(missing), strict=True))
 
-        take(text for key in keys for text in key)
-        rests = dict(zip(keys, (text for _, text in keys), strict=True))
-        changed: Iterable[tuple[str, str]] = keys
-        for _ in range(MOST):
-            split = {key: parts for key in changed if (parts := split_opening(rests[key])) is not None}
-            take(opening for opening, _ in split.values())
-            split = {
-                key: (opening, rest)
-                for key, (opening, rest) in split.items()
-                if says_nothing(read[opening].vector, read[key[0]].vector)
-            }
-            take(rest for _, rest in split.values())
-            changed = [key for key, parts in split.items() if says_nothing(*(read[text].vector for text in parts))]
-            rests |= {key: split[key][1] for key in changed}
-        return {key: rest for key, rest in rests.items() if rest != key[1]}, read
+def _without_openings(
+    embedder: TokenEmbedder, keys: Iterable[tuple[str, str]], read: dict[str, tuple[TokenStates, TokenStates]]
+) -> dict[tuple[str, str], str]:
+    """Return the rest of each text that has an empty opening, by prompt and text; `read` gets what is read for it."""
+
+    def take(texts: Iterable[str]) -> None:
+        if missing := sorted(set(texts) - read.keys()):
+            read.update(zip(missing, read_whole(embedder, missing), strict=True))
+
+    def vector(text: str) -> Floats:
+        return read[text][0].vector
+
+    rests = {key: key[1] for key in sorted(keys)}
+    changed: Iterable[tuple[str, str]] = list(rests)
+    for _ in range(MOST):
+        split = {key: parts for key in changed if (parts := split_opening(rests[key])) is not None}
+        take(opening for opening, _ in split.values())
+        split = {key: parts for key, parts in split.items() if says_nothing(vector(parts[0]), vector(key[0]))}
+        take(rest for _, rest in split.values())
+        changed = [key for key, parts in split.items() if says_nothing(*map(vector, parts))]
+        rests |= {key: split[key][1] for key in changed}
+    return {key: rest for key, rest in rests.items() if rest != key[1]}
 
 
 def _key(pair: ResponsePair) -> tuple[str, str, str]:
@@ -250,20 +226,16 @@ def _key(pair: ResponsePair) -> tuple[str, str, str]:
     return pair.prompt, min(pair.a, pair.b), max(pair.a, pair.b)
 
 
-def _in_groups(pairs: Sequence[ResponsePair]) -> Iterator[dict[str, list[tuple[str, str]]]]:
-    """Yield the distinct pairs by prompt, a few prompts at a time, so that few texts are in memory."""
-    by_prompt: dict[str, list[tuple[str, str]]] = {}
-    for prompt, a, b in sorted(set(map(_key, pairs))):
-        by_prompt.setdefault(prompt, []).append((a, b))
-    group: dict[str, list[tuple[str, str]]] = {}
+def _in_groups(sets: Sequence[tuple[str, Sequence[str]]]) -> Iterator[list[tuple[str, Sequence[str]]]]:
+    """Yield the sets in groups, so that few texts are in memory."""
+    group: list[tuple[str, Sequence[str]]] = []
     size = 0
-    for prompt, wanted in by_prompt.items():
-        texts = len({text for pair in wanted for text in pair})
-        if group and size + texts > _AT_ONCE:
+    for prompt, texts in sets:
+        if group and size + len(texts) > _AT_ONCE:
             yield group
-            group, size = {}, 0
-        group[prompt] = wanted
-        size += texts
+            group, size = [], 0
+        group.append((prompt, texts))
+        size += len(texts)
     if group:
         yield group
 

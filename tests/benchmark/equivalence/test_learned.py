@@ -1,6 +1,7 @@
-"""The learned backend: features by hand, trees against scikit-learn, wrappers, paraphrases, the demo."""
+"""The learned backend: trees against scikit-learn, sets read together, frames, wordings, the demo."""
 
 import json
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -14,36 +15,32 @@ from benchmark.equivalence.learned.backend import (
     Learned,
     LearnedEquivalence,
     PairReader,
-    load_pair_model,
     split_opening,
     telling_numbers_apart,
 )
-from benchmark.equivalence.learned.features import FEATURES, LINEAR
+from benchmark.equivalence.learned.features import pair_features, prompted_text
+from benchmark.equivalence.learned.model_file import Linear, PairModel, SetModel, Trees, load_set_model, save_set_model
 from benchmark.equivalence.learned.train import (
     LabelledPairs,
     LabelledSet,
     agreement,
-    as_pair_model,
     fit,
-    fold_of,
-    held_out_probabilities,
+    held_out_log_odds,
+    judged_sets,
     paraphrase_sets,
-    people_auc,
-    published_sets,
-    save_pair_model,
+    wording_sets,
     wrapper_sets,
 )
+from benchmark.equivalence.learned.words import BUCKETS
 from benchmark.equivalence.partitioning import ResponsesToGroup, find_partition_spec, partition_by_pairs
-from benchmark.equivalence.rules import Rouge1
-from benchmark.models.embedder import SentenceTransformersEmbedder
+from benchmark.models.embedder import SentenceTransformersEmbedder, read_whole
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
 from submissions.gaming.baselines import DEMO_TEXTS
 from tests.benchmark.fakes import HashEmbedder
 
-NAMES = [name for name, _ in FEATURES]
 TEXTS = ["a red cat sat", "the red cat sat down", "", "?!", "7 **Dogs**", "雨が降っている。"]
-QUESTIONS = [ResponsePair("which cat", a, b) for a in TEXTS for b in TEXTS]
+MEANINGS = json.loads(Path(__file__).with_name("meanings.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +48,23 @@ def learned(minilm: SentenceTransformersEmbedder) -> LearnedEquivalence:
     return Learned().load(loaded=minilm)
 
 
-def some_pairs(count: int = 600, seed: int = 0) -> LabelledPairs:
-    """Random features of which the first decides, some of the later ones missing."""
-    rng = np.random.default_rng(seed)
-    features = rng.random((count, len(FEATURES)))
-    features[:, LINEAR:][rng.random((count, len(FEATURES) - LINEAR)) < 0.2] = np.nan
-    labels = features[:, 0] + rng.normal(0, 0.1, count) > 0.5
-    systems = np.array(["a", "b", ""])[np.arange(count) % 3]
-    folds = np.where(systems == "", -1, np.arange(count) // 3 % 3)
-    return LabelledPairs(features, features, labels, np.zeros(count, np.bool_), systems, folds)
+def classes(backend: LearnedEquivalence, prompt: str, *texts: str) -> int:
+    [labels] = partition_by_pairs([ResponsesToGroup.of(prompt, texts)], backend, "average")
+    return len(set(labels))
+
+
+def some_pairs() -> LabelledPairs:
+    """Sets of two with random features of which the first decides, some of the others missing."""
+    rng = np.random.default_rng(0)
+    features = rng.random((3000, 6)).astype(np.float32)
+    features[:, 3:][rng.random((3000, 3)) < 0.2] = np.nan
+    same = features[:, 0] + rng.normal(0, 0.1, 3000) > 0.5
+    sets = [
+        LabelledSet("judged", f"system {i % 5}", i // 5 % 5, str(i), ("a", "b"), (0, 0 if each else 1))
+        for i, each in enumerate(same)
+    ]
+    names = ("cosine", "far", "frame", "x", "log_words_lower", "conflict")
+    return LabelledPairs(names, features, same, np.arange(3000), sets)
 
 
 # The model as arrays
@@ -70,45 +75,38 @@ def test_trees_are_those_of_scikit_learn_with_missing_values_and_linear_part(tmp
 
     pairs = some_pairs()
     trees = HistGradientBoostingClassifier(max_iter=15, max_leaf_nodes=7, random_state=0)
-    trees.fit(pairs.features, pairs.corrected)
-    linear = np.arange(LINEAR + 1) / 10
-    save_pair_model(as_pair_model(trees, linear, 0.25), tmp_path / "model.npz")
-    model = load_pair_model(tmp_path / "model.npz")
-    other = some_pairs(seed=1).features
-    expected = trees.decision_function(other)
+    trees.fit(pairs.features, pairs.same)
+    linear = Linear(np.full(6, 0.5), np.full(6, 0.1), np.arange(7) / 10)
+    pair_model = PairModel(Trees.of(trees), linear, np.array(0.25))
+    model = SetModel(pairs.names, pair_model, linear, np.ones(BUCKETS, np.float32))
+    save_set_model(model, tmp_path / "model.npz")
+    read = load_set_model(tmp_path / "model.npz")
+    features = pairs.features[::7].astype(np.float64)
+    expected = trees.decision_function(features)
     assert np.ptp(expected) > 1
-    assert model.tree_log_odds(other) == pytest.approx(expected, abs=1e-12)
-    assert model.linear_log_odds(other) == pytest.approx(other[:, :LINEAR] @ linear[:-1] + linear[-1])
-    both = 0.25 * expected + 0.75 * model.linear_log_odds(other)
-    assert model.probabilities(other) == pytest.approx(1 / (1 + np.exp(-both)))
+    assert read.pairs.trees.log_odds(features) == pytest.approx(expected, abs=1e-12)
+    by_hand = np.clip((np.nan_to_num(features) - 0.5) / 0.1, -4, 4) @ (np.arange(6) / 10) + 0.6
+    columns = dict(zip(pairs.names, features.T, strict=True))
+    log_odds = 0.25 * expected + 0.75 * by_hand
+    assert read.probabilities(columns) == pytest.approx(1 / (1 + np.exp(-log_odds)))
 
 
-def test_training_twice_makes_the_same_bytes_and_held_out_pairs_are_not_learned(tmp_path: Path) -> None:
+def test_training_twice_gives_the_same_model_and_held_out_pairs_are_not_learned() -> None:
     pairs = some_pairs()
-    for name in ("one", "two"):
-        save_pair_model(fit(pairs), tmp_path / name)
-    one, two = ((tmp_path / f"{name}.npz").read_bytes() for name in ("one", "two"))
-    assert one == two
-    held_out = held_out_probabilities(pairs)
-    assert np.isnan(held_out[pairs.system == ""]).all()
-    tested = (pairs.system == "a") & (pairs.fold == 1)
-    turned = LabelledPairs(
-        pairs.features,
-        pairs.features,
-        pairs.corrected ^ tested,
-        pairs.identical,
-        pairs.system,
-        pairs.fold,
-    )
-    assert np.array_equal(held_out_probabilities(turned)[tested], held_out[tested])
-    assert not np.array_equal(held_out_probabilities(turned)[pairs.system == "b"], held_out[pairs.system == "b"])
+    features = pairs.features.astype(np.float64)
+    assert np.array_equal(fit(pairs).log_odds(features), fit(pairs).log_odds(features))
+    held_out = held_out_log_odds(pairs)
+    tested = pairs.of_sets([each.system == "system 1" and each.group == 2 for each in pairs.sets])
+    turned = LabelledPairs(pairs.names, pairs.features, pairs.same ^ tested, pairs.set_index, pairs.sets)
+    assert np.array_equal(held_out_log_odds(turned)[tested], held_out[tested])
+    assert not np.array_equal(held_out_log_odds(turned), held_out)
 
 
 def test_the_shipped_model_is_the_signed_one_and_small(learned: LearnedEquivalence) -> None:
     assert sha256_of(MODEL) == learned_backend.MODEL_SHA256
-    assert MODEL.stat().st_size < 15 * 2**20
+    assert MODEL.stat().st_size < 3 * 2**20
     assert learned.signature == Learned().signature == find_partition_spec("learned").backend.signature
-    assert learned.signature.startswith(f"learned-v3@{sha256_of(MODEL)[:12]},sentence-transformers/all-MiniLM-L6-v2@")
+    assert learned.signature.startswith(f"learned-v4@{sha256_of(MODEL)[:12]},sentence-transformers/all-MiniLM-L6-v2@")
     assert Learned(threshold=0.25).signature.endswith("over-0.25")
 
 
@@ -118,37 +116,49 @@ def test_another_file_in_the_models_place_is_refused(monkeypatch: pytest.MonkeyP
         Learned().load()
 
 
-# Features
+# Reading
 
 
-def test_features_by_hand() -> None:
-    pair = ResponsePair("which cat", "A red Cat sat", "the red cat ran to 7 Dogs")
-    [row], [without] = PairReader(HashEmbedder()).features([pair])
-    assert np.array_equal(row, without, equal_nan=True)
-    found = dict(zip(NAMES, row, strict=True))
-    assert found["words_f1"] == pytest.approx(2 * 2 / 11)
-    assert found["bigrams_f1"] == pytest.approx(2 * 1 / 9)
-    assert found["content_words_jaccard"] == pytest.approx(1 / 5)  # red | red, sat, ran, 7, dogs
-    assert found["content_words_overlap"] == pytest.approx(1 / 2)
-    assert found["capitalised_jaccard"] == 0
-    assert found["numbers_jaccard"] == 0
-    assert np.isnan(found["marked_jaccard"])
-    # Weights: 1; .1 for "cat", of the prompt; .15 for "a", "the" and "to". Left over: the, ran, to, 7, dogs; a, sat.
-    assert found["unmatched_higher"] == pytest.approx((3 + 2 * 0.15) / (4 + 2 * 0.15 + 0.1))
-    assert found["unmatched_lower"] == pytest.approx((1 + 0.15) / (2 + 0.15 + 0.1))
-    assert found["shorter_log_words"] == pytest.approx(np.log1p(4))
-    assert found["longer_log_words"] == pytest.approx(np.log1p(7))
+def test_a_long_text_is_read_whole_and_its_beginning_as_before(minilm: SentenceTransformersEmbedder) -> None:
+    long = " ".join(f"Sentence {i} is about lighthouses." for i in range(150)) + " The keeper owned a parrot."
+    [(beginning, whole), (short, same)] = read_whole(minilm, [long, "A parrot."])
+    [read] = minilm.read([long])
+    assert beginning.pieces == read.pieces
+    assert len(whole.pieces) > 3 * len(beginning.pieces)
+    assert "parrot" in whole.pieces
+    assert "parrot" not in beginning.pieces
+    assert short is same
 
 
 def test_scores_are_probabilities_symmetric_and_the_same_in_any_company() -> None:
-    backend = LearnedEquivalence(Learned(), HashEmbedder(), load_pair_model(MODEL))
-    found = backend.scores(QUESTIONS)
-    assert np.isfinite(found).all()
-    assert ((found >= 0) & (found <= 1)).all()
-    assert (found[[pair.a == pair.b for pair in QUESTIONS]] == 1).all()
-    assert np.array_equal(backend.scores([ResponsePair(q.prompt, q.b, q.a) for q in QUESTIONS]), found)
-    assert np.array_equal(np.concatenate([backend.scores([question]) for question in QUESTIONS]), found)
+    backend = LearnedEquivalence(Learned(), HashEmbedder(), load_set_model(MODEL))
+    pairs = [ResponsePair("which cat", a, b) for a in TEXTS for b in TEXTS]
+    scores = backend.scores(pairs)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert (scores[[pair.a == pair.b for pair in pairs]] == 1).all()
+    assert np.array_equal(backend.scores([ResponsePair(pair.prompt, pair.b, pair.a) for pair in pairs]), scores)
+    assert np.array_equal(np.concatenate([backend.scores([pair]) for pair in pairs]), scores)
     assert backend.scores([]).shape == (0,)
+
+
+def test_scores_of_a_set_do_not_depend_on_the_order_of_its_responses() -> None:
+    backend = LearnedEquivalence(Learned(), HashEmbedder(), load_set_model(MODEL))
+
+    def by_pair(texts: Sequence[str]) -> dict[frozenset[str], float]:
+        [scores, empty, single] = backend.set_scores([("which cat", texts), ("", ()), ("", ("one",))])
+        assert len(empty) == len(single) == 0
+        return dict(zip(map(frozenset, combinations(texts, 2)), scores.tolist(), strict=True))
+
+    assert by_pair(TEXTS[::-1]) == by_pair(TEXTS)
+
+
+def test_features_of_learned_diversity_are_those_of_the_first_256_tokens(learned: LearnedEquivalence) -> None:
+    texts = ["Red. " * 300, "Blue is better."]
+    read = dict(zip(["Why?", *texts], learned._embedder.read(["Why?", *texts]), strict=True))
+    expected = pair_features(*(prompted_text(read[text], read["Why?"]) for text in sorted(texts)))
+    learned.scores([ResponsePair("Why?", *texts)])
+    for reader in (learned.reader, PairReader(learned._embedder)):
+        assert reader.features([ResponsePair("Why?", *texts)])[0] == pytest.approx(expected, abs=1e-5)
 
 
 OPENINGS = (
@@ -162,19 +172,11 @@ OPENINGS = (
 
 def test_openings_that_say_nothing_change_nothing(learned: LearnedEquivalence) -> None:
     prompt, text = "Name a fruit.", "One fruit that many people enjoy is the mango."
-    for other in (text, "You could try a ripe pear, cut into slices."):
-        plain = ResponsePair(prompt, text, other)
-        pairs = [ResponsePair(prompt, f"{a} {text}", f"{b} {other}") for a in OPENINGS for b in OPENINGS]
-        pairs.append(ResponsePair(prompt, f"{OPENINGS[0]} {OPENINGS[1]}\n\n{OPENINGS[2]} {text}", other))
-        (expected, _), (_, found) = learned.reader.features([plain]), learned.reader.features(pairs)
-        np.testing.assert_allclose(found, np.repeat(expected, len(pairs), axis=0), atol=1e-3)
-        assert learned.scores(pairs).min() >= learned.scores([plain])[0] - 0.01 - (text == other) * 0.1
-
-
-def test_openings_about_the_prompt_or_what_follows_are_compared(learned: LearnedEquivalence) -> None:
-    for prompt, follows in (("Name a fruit.", "It is sweet and cheap."), ("What now?", "That is a fruit.")):
-        whole, without = learned.reader.features([ResponsePair(prompt, f"Mango. {follows}", f"Pear. {follows}")])
-        assert np.array_equal(whole, without, equal_nan=True)
+    plain = learned.scores([ResponsePair(prompt, text, "You could try a ripe mango, cut into slices.")])
+    pairs = [ResponsePair(prompt, f"{a} {text}", f"{b} {text}") for a in OPENINGS for b in OPENINGS]
+    assert learned.scores(pairs).min() == 1
+    framed = [ResponsePair(prompt, f"{a} {text}", "You could try a ripe mango, cut into slices.") for a in OPENINGS]
+    assert learned.scores(framed) == pytest.approx(np.repeat(plain, len(framed)), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -188,33 +190,34 @@ def test_what_has_no_opening_is_compared_whole(text: str) -> None:
 # What it decides
 
 
-@pytest.mark.parametrize(
-    ("prompt", "wrapped", "answers", "classes"),
-    [
-        (
-            "I need a name for my puffle.",
-            "Of course! A sweet name for your little puffle could be {}, which sounds playful.",
-            ("Sparkle", "Biscuit", "Thunder", "Noodle"),
-            3,
-        ),
-        (
-            "What country should I visit?",
-            "You could think about visiting {} this year.",
-            ("Peru", "Iceland", "Japan"),
-            2,
-        ),
-    ],
-)
-def test_other_names_in_the_same_sentence_are_other_answers_to_it_and_one_to_rouge(
-    learned: LearnedEquivalence, prompt: str, wrapped: str, answers: tuple[str, ...], classes: int
-) -> None:
-    sentences = tuple(wrapped.format(answer) for answer in answers)
-    given = ResponsesToGroup.of(prompt, sentences)
-    [found], [by_words] = (partition_by_pairs([given], each, "average") for each in (learned, Rouge1().load()))
-    assert len(set(by_words)) == 1
-    assert len(set(found)) >= classes  # not all: see the card
-    near = learned.scores([ResponsePair(prompt, text, text.replace("could", "might")) for text in sentences])
-    assert near.min() > learned.threshold
+@pytest.mark.parametrize("prompt", MEANINGS["frames"])
+def test_different_short_answers_stay_apart_bare_and_in_frames(learned: LearnedEquivalence, prompt: str) -> None:
+    kind = MEANINGS["frames"][prompt]
+    for frame in ("{}", *kind["frames"]):
+        assert classes(learned, prompt, *(frame.format(answer) for answer in kind["bare"])) >= 7
+
+
+def test_paraphrases_of_a_response_are_joined(learned: LearnedEquivalence) -> None:
+    scores = learned.scores([ResponsePair(*pair) for pair in MEANINGS["paraphrases"]])
+    assert np.mean(scores > learned.threshold) >= 0.85
+
+
+def test_different_meanings_in_the_same_sentence_stay_apart(learned: LearnedEquivalence) -> None:
+    scores = learned.scores([ResponsePair(*pair) for pair in MEANINGS["minimal_pairs"]])
+    assert np.mean(scores <= learned.threshold) >= 0.9
+
+
+def test_one_answer_in_other_words_is_one_class_also_if_nearly_all_give_it(learned: LearnedEquivalence) -> None:
+    prompt = "Which pet should I get?"
+    pets = ("A cat would be lovely.", "I would suggest a cat.", "A cat!", "A hamster, perhaps.")
+    assert classes(learned, prompt, *pets) == 2
+    assert classes(learned, prompt, *["A cat."] * 9, "A hamster.") == 2
+    assert classes(learned, "Name a play.", "Seagull", "The Seagull", "Seagull!", "Sea Gull") == 1
+
+
+@pytest.mark.parametrize("prompt", ["", "Hi", "¿Cuál es la capital?", "x = 1"])
+def test_whatever_is_asked_and_answered_there_are_classes(learned: LearnedEquivalence, prompt: str) -> None:
+    assert classes(learned, prompt, "Madrid", "print(1)", "I'm sorry, I can't help.", "🐢", "?!", "雨") >= 4
 
 
 @pytest.mark.parametrize(
@@ -230,28 +233,12 @@ def test_other_numbers_in_the_same_sentence_are_other_answers_if_the_prompt_asks
     learned: LearnedEquivalence, prompt: str, sentence: str
 ) -> None:
     numbers = [sentence.format(number) for number in ("2", "5", "3", "6")]
-    [found] = partition_by_pairs([ResponsesToGroup.of(prompt, tuple(numbers))], learned, "average")
-    assert len(set(found)) == 4
+    assert classes(learned, prompt, *numbers) == 4
     marked = tuple(f"{mark} {numbers[0]}" for mark in ("1.", "Answer 2:", "(3)", "#4."))
     suffixed = tuple(f"{numbers[0]} {suffix}" for suffix in ("8kD2", "a7", "R2D2", "x99"))
     for texts in (marked, suffixed):
         pairs = [ResponsePair(prompt, a, b) for a, b in combinations(texts, 2)]
         assert telling_numbers_apart(pairs, np.ones(len(pairs))).min() == 1
-
-
-def test_the_same_answer_in_another_sentence_is_closer_than_another_answer_in_the_same_one(
-    learned: LearnedEquivalence,
-) -> None:
-    prompt, fruits = "Name a fruit.", ("mango", "pear", "kiwi")
-    sentences = [f"One fruit that many people enjoy is the {fruit}." for fruit in fruits]
-    same = [ResponsePair(prompt, f"{fruit.capitalize()}!", text) for fruit, text in zip(fruits, sentences, strict=True)]
-    different = [ResponsePair(prompt, a, b) for a, b in combinations(sentences, 2)]
-    found = learned.scores(same)
-    assert found.min() > learned.scores(different).max()
-    assert np.mean(found > learned.threshold) > 0.5  # not all: see the card
-    assert learned.scores(different).max() < learned.threshold
-    rouge = Rouge1().load()
-    assert rouge.scores(same).max() < rouge.threshold < rouge.scores(different).min()
 
 
 def test_demo_paraphrases_are_few_classes_and_varied_responses_many(learned: LearnedEquivalence) -> None:
@@ -269,45 +256,38 @@ def test_demo_paraphrases_are_few_classes_and_varied_responses_many(learned: Lea
 # Data and evaluation
 
 
-def test_wrappers_are_the_same_answer_in_any_sentence() -> None:
-    sets = wrapper_sets()
-    assert wrapper_sets() == sets
-    for each in sets:
-        labels = np.array(each.labels)
-        assert len(set(each.texts)) == len(labels) == 12
-        assert sum(each.published()) == 4 * 3
+def test_sets_of_our_own_are_the_same_each_time_and_have_pairs_of_both_kinds() -> None:
+    for make in (wrapper_sets, wording_sets):
+        sets = make()
+        assert make() == sets
+        labels = [same for each in sets for same in each.same()]
+        assert 0.1 < np.mean(labels) < 0.5
+        assert all(len(set(each.texts)) == len(each.texts) > 1 for each in sets)
 
 
 @pytest.mark.mirror
-def test_published_sets_and_the_labels_that_are_corrected(mirror: Path) -> None:
-    sets = published_sets(mirror)
-    assert len(sets) == 600
-    assert sum(len(each.pairs()) for each in sets) == 25_300
-    changed = {each.system: 0 for each in sets}
-    for each in sets:
-        changed[each.system] += sum(a != b for a, b in zip(each.published(), each.corrected(), strict=True))
-    assert changed["humans"] == 0
-    assert changed["gemini-1.5-pro"] == max(changed.values())
-    paraphrases = paraphrase_sets(mirror)
-    assert len(paraphrases) == 100
-    assert {fold_of(each.prompt_id) for each in paraphrases} == {0, 1, 2}
+def test_judged_sets_are_read_with_their_parts(mirror: Path) -> None:
+    sets = judged_sets(mirror)
+    assert len(sets) == 2300
+    assert len({each.system for each in sets}) == 23
+    whole = next(each for each in sets if len(each.texts) == 10)
+    assert [len(part.texts) for part in whole.with_parts()] == [10, *[2] * 6, 5]
+    assert {each.group for each in paraphrase_sets(mirror)} == set(range(20))
 
 
 def test_perfect_scores_agree_perfectly() -> None:
     sets = [
-        LabelledSet("published", system, "p", "a prompt", ("one", "two", "three", "four"), labels)
+        LabelledSet("judged", system, 0, "a prompt", ("one", "two", "three", "four"), labels)
         for system, labels in (("a", (0, 1, 0, 2)), ("b", (0, 0, 0, 1)))
     ]
-    scores = np.array([float(label) for each in sets for label in each.published()])
-    assert agreement(sets, scores, 0.5) == (1, 1, 2.5, 2.5)
-    auc, _, classes, published = agreement(sets, 1 - scores, 0.5)
-    assert (auc, published) == (0, 2.5)
-    assert classes != published
-
-
-@pytest.mark.mirror
-def test_pairs_that_people_labelled_are_told_apart_by_shared_words(mirror: Path) -> None:
-    assert people_auc(Rouge1().load(), mirror) > 0.6
+    sets.append(LabelledSet("people", "", -2, "", ("one", "two"), (0, 0)))
+    sets.append(LabelledSet("people", "", -3, "", ("one", "two"), (0, 1)))
+    same = np.array([label for each in sets for label in each.same()])
+    pairs = LabelledPairs(("conflict",), np.zeros((14, 1), np.float32), same, np.repeat(range(4), [6, 6, 1, 1]), sets)
+    measured = dict(agreement(sets[:2], pairs, same.astype(np.float64)))
+    assert measured["adjusted Rand index"] == measured["AUC, people's pairs"] == 1
+    assert measured["mean absolute error of the classes"] == 0
+    assert dict(agreement(sets[:2], pairs, 1 - same.astype(np.float64)))["AUC, people's pairs"] == 0
 
 
 def demo_lines() -> list[str]:
