@@ -62,7 +62,7 @@ LONGEST = (
     *("test_metaeval_command", "test_explain", "test_scorer_interrupted", "test_examples", "test_properties"),
     *("test_metric_laws", "test_explain_command", "test_demo", "test_reproduce_tables", "test_batch_budget"),
     *("test_publish", "test_surprise", "test_contrast", "test_gss_command", "test_file_store", "test_scorer"),
-    *("test_engine_agreement", "test_discriminator", "test_hub_store", "test_service_end_to_end", "test_space"),
+    *("test_engine_agreement", "test_validity", "test_hub_store", "test_service_end_to_end", "test_space"),
     *("test_sources"),
 )
 

@@ -56,14 +56,18 @@ def _renamed(entry: Entry, name: str) -> Entry:
 def test_the_title_says_what_the_judge_of_validity_looks_for(board: Board) -> None:
     column = _column(board, "valid_distinct_k")
     said = {}
-    judges = ("validity-v5,texts", "validity-v5,an-embedder@1,float32", "validity-over-0.1,a-reward-model@1")
-    for judge in (*judges, "validity-from-4,a-judge,judge-score-v1,99-tokens"):
+    judges = ("validity-v6@0,texts", "validity-over-0.1,a-reward-model@1", "validity-from-4,a-judge,judge-score-v1")
+    for judge in judges:
         signature = column.signature.model_copy(update={"models": (judge,)})
         standings = BoardScores(board).standings(column)
         said[judge] = forest(board, replace(column, signature=signature), standings).title.partition(". ")[2]
-    texts, embedded, rewarded, scored = said.values()
-    assert "whether they are about the prompt, true or good is not judged" in texts
-    assert "readable, about the prompt, and neither" in embedded
+    estimated, rewarded, scored = said.values()
+    assert "by a rough estimate" in estimated
+    judged = replace(board, suite="noveltybench-curated")
+    title = forest(
+        judged, replace(column, signature=column.signature.model_copy(update={"models": judges[:1]})), standings
+    )
+    assert "by comparison with others that a judge scored" in title.title
     assert rewarded == ""  # it judges quality
     assert scored.endswith("a judge scores the first of their class 4 or more of 10")
 
