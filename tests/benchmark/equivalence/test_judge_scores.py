@@ -23,6 +23,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import Profile, find_profile
 from benchmark.validity.backend import CUT, FAILED, LOWEST, QualityJudge
 from benchmark.validity.estimate import BLANK, REFUSAL
+from benchmark.validity.record import load_record
 from datasets_build.load import load_suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
@@ -207,6 +208,13 @@ def test_a_result_counts_the_classes_that_a_judge_scores_4_or_more(server: ChatS
     asked = [answer_of(request) for request in server.seen]
     assert not {"", ANSWERS[1][2], "fig two", "plum two"} & set(asked)  # only first responses, and no refusal
     assert asked.count("lime") == 3 * 8
+
+    record = tmp_path / "record.npz"
+    added = document(divbench("metrics", "record", *(tmp_path / "results").glob("[!.]*"), "--out", record, "--json"))
+    judged = load_record(record).judged(suite.prompts[0].prompt)
+    assert judged is not None
+    assert sorted(judged.scores.tolist()) == [3, 4, 10]
+    assert added["responses"] == len(load_record().score) + added["added"]
 
     server.scores = {}  # a second run has all other scores from the cache
     again = result_in("again")[1]
