@@ -58,6 +58,8 @@ OFFLINE = replace(  # so that all metrics are computed
 )
 HASHED = ScoringBackends(OFFLINE, embedder=HashEmbedder(), reader=HASH_READER)
 SMALL = suite_of(6)
+# Where a reward model decides validity, nothing is estimated.
+SCORED = tuple(metric for metric in METRICS if metric.reads != "partition+estimates")
 NEEDS_NO_MODEL = next(metric for metric in METRICS if metric.reads == "responses")
 SHARD = 8  # prompts
 LARGE = suite_of(2 * SHARD + 2)  # three shards
@@ -194,7 +196,7 @@ def test_the_table_has_each_prompt_in_the_suites_order(tmp_path: Path) -> None:
         for p, row in zip(SMALL.prompts, rows, strict=True)
     ]  # fmt: skip
     assert [row["answers"] for row in table] == [3, 1, 3, 3, 3, 3]
-    assert set(table[0]) >= {metric.id for metric in METRICS}
+    assert set(table[0]) >= {metric.id for metric in SCORED}
 
 
 def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_path: Path) -> None:
@@ -218,10 +220,10 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
         tagger=pattern_tagger(),
         validity=QualityJudge(by_judge=False),  # the mark of the reward model decides
     )
-    expected = score_sets(materials, METRICS)
+    expected = score_sets(materials, SCORED)
     table = pq.read_table(scored.folder / "per_prompt.parquet")
     columns = []
-    for metric, aggregate in zip(METRICS, scored.result.scores, strict=True):
+    for metric, aggregate in zip(SCORED, scored.result.scores, strict=True):
         found = [values[metric.id] for values in expected]
         numbers = [value for value in found if not isinstance(value, Missing)]
         assert table[metric.id].to_pylist() == [None if isinstance(v, Missing) else v for v in found]

@@ -14,6 +14,7 @@ from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.scoring.options import SEMANTIC, SETTINGS, ProfileOptions, ScoringOptions, metrics_named
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id
+from benchmark.validity.record import load_record, record_of, save_record
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.storage.file_store import FolderStore
@@ -39,14 +40,17 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "short-answers": ("equivalence=embedding", "short-answers=true"),
     "reward": ("reward=skywork-1.7b",),
     "validity": ("reward=skywork-1.7b", "validity=offline"),
+    "record": ("record=RECORD",),
 }
 
 
 def test_every_option_is_part_of_a_results_identity(tmp_path: Path) -> None:
     submission, suite, _ = open_submission(demo(tmp_path / "in", "system"))
+    save_record(record_of(load_record().judgements()[:1]), tmp_path / "record.npz")
 
     def made_by(*settings: str, **others: Any) -> str:
-        options = ScoringOptions(settings=list(settings), **others)
+        named = [setting.replace("RECORD", str(tmp_path / "record.npz")) for setting in settings]
+        options = ScoringOptions(settings=named, **others)
         return result_id(submission, suite, options.load(), options.numbers())
 
     assert made_by() == result_id(submission, suite, find_profile("offline"), Options())

@@ -18,7 +18,7 @@ from datasets_build.schema import Suite
 from tests.benchmark.fakes import HashPairScorer
 from tests.benchmark.helpers import suite_of
 
-OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals", "partition+validity")
+OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals", "partition+validity", "partition+estimates")
 OF_INTERNALS = ("metrics", "internals", "partition+internals")
 READ = HowRead(
     submission_id="0" * 16,
@@ -133,14 +133,15 @@ def test_a_number_of_internals_names_the_model_that_answered_and_what_was_read_o
 
 
 def test_a_profile_computes_what_it_has_the_models_for() -> None:
-    assert FULL.metrics(internals=True) == METRICS
-    assert PAPER.metrics(internals=True) == tuple(m for m in METRICS if m.reads not in ("tags", OF_ONE_EMBEDDER))
-    assert FULL.metrics() == tuple(metric for metric in METRICS if metric.reads not in OF_INTERNALS)
+    rated = tuple(metric for metric in METRICS if metric.reads != "partition+estimates")  # by a reward model
+    assert FULL.metrics(internals=True) == rated
+    assert PAPER.metrics(internals=True) == tuple(m for m in rated if m.reads not in ("tags", OF_ONE_EMBEDDER))
+    assert FULL.metrics() == tuple(metric for metric in rated if metric.reads not in OF_INTERNALS)
     # A quality is never invented.
     lacking = ("tags", "pairs:bert_score", "pairs:sts", "partition+rewards", *OF_INTERNALS)
     assert OFFLINE.metrics() == tuple(metric for metric in METRICS if metric.reads not in lacking)
     one = replace(FULL, pair_scorers={"pairs:sts": HashPairScorer()}).metrics()
-    assert one == tuple(metric for metric in METRICS if metric.reads not in ("pairs:bert_score", *OF_INTERNALS))
+    assert one == tuple(metric for metric in rated if metric.reads not in ("pairs:bert_score", *OF_INTERNALS))
     texts_alone = find_profile("lexical").metrics()
     assert texts_alone == tuple(m for m in METRICS if m.reads not in (*OF_MODELS, "partition+rewards", *OF_INTERNALS))
     assert len(texts_alone) < len(METRICS)
@@ -150,5 +151,5 @@ def test_a_profile_computes_what_it_has_the_models_for() -> None:
     named = OFFLINE.replace(metrics=["template_rate"]).metrics()
     assert [metric.id for metric in named if metric not in OFFLINE.metrics()] == OF_TAGS
     ends = replace(FULL, orders=OrderPlan("endpoint")).metrics()
-    assert ends == tuple(metric for metric in METRICS if metric.reads not in ("surprisals:curve", *OF_INTERNALS))
+    assert ends == tuple(metric for metric in rated if metric.reads not in ("surprisals:curve", *OF_INTERNALS))
     assert BY_ID["d_can"] in ends
