@@ -64,9 +64,9 @@ def test_attacks_are_scored_beside_their_source(systems: dict[str, Responses]) -
     repeated = study.attacks["repeated"]
     assert all(scores.gain is not None and (scores.gain.value or 0) <= 0 for scores in repeated.values())
     headline = study.attacks["random-characters"]["valid_distinct_k"]
-    assert headline.mean.value is not None
-    assert headline.mean.value <= 1 < (study.attacks["random-characters"]["distinct_k"].mean.value or 0)
-    assert study.invalid["random-characters"]["unreadable"] >= 50
+    assert headline.gain is not None
+    assert (headline.gain.value or 0) < 0 < (study.attacks["random-characters"]["distinct_k"].mean.value or 0)
+    assert study.invalid["random-characters"]["unreadable"] > 0
 
     report = gaming_report(study)
     assert json.loads(report.text(".json"))["kinds"]["homoglyphs"] == "disguise"
