@@ -22,7 +22,7 @@ from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
 from leaderboard.data.reference.systems import SHOWN_ATTACKS
 from leaderboard.pages.systems import direction_text, system_ids, system_labels
 
-QUALITY = ("mean_head_quality", "estimated_quality", "valid_share")
+QUALITY = ("mean_head_quality", "valid_share")
 _MARGIN = 0.04  # share of the scale left free on both sides, so that no whisker ends at the edge
 _AGAIN = "Scores of other versions or models of the metric are not comparable: to be ranked, score these again."
 _NAMED = 3  # maximum number of systems named as tied with the first
@@ -163,10 +163,8 @@ def judged_by(board: Board, column: Column) -> str:
         return f". Responses are valid if a judge scores the first of their class {lowest} or more of 10"
     if not judge.startswith("validity-v"):
         return ""
-    known = (
-        "similar responses that a judge scored" if board.suite == JUDGED_SUITE else "the responses alone: an estimate"
-    )
-    return f". Valid responses probably do what was asked, judged by {known}; truth and safety are not judged"
+    known = "comparison with others that a judge scored" if board.suite == JUDGED_SUITE else "a rough estimate"
+    return f". Valid responses do what was asked, by {known}; whether they are true or safe is not judged"
 
 
 def is_folded(entry: Entry) -> bool:

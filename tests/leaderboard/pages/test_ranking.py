@@ -226,13 +226,13 @@ def test_no_name_becomes_markup(board: Board) -> None:
 
 
 def test_shipped_attacks_are_few_at_first_and_own_baselines_all(board: Board) -> None:
-    shipped = ("repeated", "numbered")
+    shipped = ("padded", "numbered")
     baselines = [e for e in board.entries if e.result.manifest.system.type == "baseline"]
     renamed = [replace(_renamed(e, name), origin="scored") for e, name in zip(baselines, shipped, strict=True)]
     others = tuple(e for e in board.entries if e not in baselines)
     made = _forest(replace(board, entries=(*others, *renamed)))
     assert {each.system: each.folded for each in made.references if each.type == "baseline"} == {
-        "repeated": False,
+        "padded": False,
         "numbered": True,
     }
     html = str(forest_table(made))

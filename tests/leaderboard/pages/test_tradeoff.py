@@ -62,8 +62,9 @@ def test_axes_begin_with_diversity_and_quality_where_the_board_has_it(board: Boa
     lexical = load_boards(results)[0][0]
     other = default_axes(lexical)
     assert other is not None
-    assert [column.label for column in other] == ["valid_distinct_k", "valid_share"]
-    bare = replace(lexical, columns=tuple(column for column in lexical.columns if column.label != "valid_share"))
+    assert [column.label for column in other] == ["valid_distinct_k", "estimated_quality"]
+    without = ("estimated_quality", "valid_share")
+    bare = replace(lexical, columns=tuple(column for column in lexical.columns if column.label not in without))
     assert default_axes(bare) is not None
     assert default_axes(replace(board, columns=())) is None
 
