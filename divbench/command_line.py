@@ -64,7 +64,7 @@ COMMANDS = (
     Command("metrics gss", "benchmark.analysis.gss.commands", "gss"),
     Command("metrics metaeval", "benchmark.analysis.metaeval.commands", "metaeval"),
     Command("metrics plan", "benchmark.analysis.plan", "plan"),
-    Command("metrics record", "benchmark.validity.record_command", "record"),
+    Command("metrics record", "benchmark.analysis.record_command", "record"),
     Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
     Command("metrics study", "leaderboard.data.metric_study.command", "metrics_study"),
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
