@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from benchmark.metrics.metric import Missing
 from benchmark.models.cache_file import CacheFile
+from benchmark.models.reward import JudgeScores
 from benchmark.models.servers import CHAT_PATH, Server, ServerFault, first_choice, reported_model
 from datasets_build.download import home
 from divbench.core.errors import ConfigurationError
@@ -193,13 +194,6 @@ class LLMJudgeSpec:
     def load(self, cache: JudgementCache | None = None) -> "LLMJudge":
         """Make the judge; no request is sent yet."""
         return LLMJudge(self, cache)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeScores:
-    """Names a judge as the source of the quality of responses."""
-
-    signature: str  # everything known that determines the scores, such as `gpt-x,judge-score-v1,4096-tokens`
 
 
 class LLMJudge:

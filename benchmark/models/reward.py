@@ -70,6 +70,13 @@ class RewardModelSpec(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeScores:
+    """Names a judge as the source of the quality of responses."""
+
+    signature: str  # everything known that determines the scores, such as `gpt-x,judge-score-v1,4096-tokens`
+
+
+@dataclass(frozen=True, slots=True)
 class HFRewardSpec:
     """A reward model of transformers."""
 

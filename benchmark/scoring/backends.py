@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
 from benchmark.equivalence.learned.backend import Learned, LearnedEquivalence, PairReader
-from benchmark.equivalence.llm_judge import JudgeScores, LLMJudge, LLMJudgeSpec
+from benchmark.equivalence.llm_judge import LLMJudge, LLMJudgeSpec
 from benchmark.equivalence.partitioning import (
     PartitionSpec,
     ResponsesToGroup,
@@ -27,7 +27,7 @@ from benchmark.models.devices import ModelRun
 from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
-from benchmark.models.reward import HFRewardSpec, RewardModel
+from benchmark.models.reward import HFRewardSpec, JudgeScores, RewardModel
 from benchmark.models.server_lm import ServedLMSpec
 from benchmark.models.tagger import Tagger
 from benchmark.scoring.inputs import Materials, input_of, metrics_from

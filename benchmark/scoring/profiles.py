@@ -16,7 +16,7 @@ from pydantic import Field
 
 from benchmark.equivalence.classifiers import GENERATION_SIMILARITY
 from benchmark.equivalence.learned.backend import Learned
-from benchmark.equivalence.llm_judge import JudgeScores, LLMJudgeSpec
+from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.partitioning import PartitionSpec, find_partition_spec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
@@ -36,6 +36,7 @@ from benchmark.models.reward import (
     SKYWORK_REWARD_GEMMA_27B,
     SKYWORK_REWARD_QWEN3_1_7B,
     HFRewardSpec,
+    JudgeScores,
     RewardModelSpec,
 )
 from benchmark.models.server_lm import ServedLMSpec, find_served_lm_spec

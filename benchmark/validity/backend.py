@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmark.equivalence.llm_judge import JudgeScores
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
-from benchmark.models.reward import RewardModelSpec
+from benchmark.models.reward import JudgeScores, RewardModelSpec
 from benchmark.validity.estimate import BLANK, MODEL, REFUSAL, Estimates, estimate, load_models
 from benchmark.validity.features import other_prompts, refusal_texts
 from benchmark.validity.record import SHIPPED, VALID_FROM, Record, load_record
