@@ -37,7 +37,7 @@ def test_the_site_is_built_strictly_and_names_every_metric_and_command(
     tutorial = (tmp_path / "tutorials" / "score-your-model.html").read_text()
     assert '<a href="../gaming.html">what attacks' in tutorial  # links between folders of docs/ stay
     equivalence = (tmp_path / "equivalence.html").read_text()
-    assert "The model card describes" in equivalence
+    assert "The model card has" in equivalence
     assert ">model card<" not in equivalence  # the site does not have the repository's other files
     pages = list(tmp_path.rglob("*.html"))
     loaded = re.compile(r'(?:src|href)="(https?:)?//(?!arxiv|doi|squidfunk|www\.mkdocs)[^"]*\.(?:js|css|woff2?)')

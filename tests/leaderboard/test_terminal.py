@@ -88,6 +88,7 @@ QUIET = {
     "board space": "prints its arguments",
     "board reference": "prints names of our own systems",
     "metrics list": _NUMBERS,
+    "metrics record": "prints its argument and numbers",
     "metrics show": _NUMBERS,
     "metrics plan": _NUMBERS,
     "metrics reproduce": _NUMBERS,

@@ -209,7 +209,7 @@ def test_the_model_of_most_systems_ranks_a_board_and_among_equals_the_newest() -
         assert column is not None
         return column.label
 
-    assert ranks(2, 5, 5) == ranks(5, 2, 5) == "valid_distinct_k [validity:v5]"
+    assert ranks(2, 5, 5) == ranks(5, 2, 5) == "valid_distinct_k [v:1, validity:v5]"
     assert ranks(2, 2, 5) == "valid_distinct_k [validity:v2]"
     assert ranks(9, 10) == "valid_distinct_k [validity:v10]"
 
