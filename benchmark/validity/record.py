@@ -100,8 +100,8 @@ def bare_answer(prompt: str, text: str) -> str | None:
 
     >>> bare_answer("Name a boxer.", "Sure! One boxer is **Claressa Shields**. She has won twice.")
     'Claressa Shields'
-    >>> bare_answer("Name a planet.", "One planet I like is Mars."), bare_answer("Write a poem.", "A poem: **Dawn**. Red.")
-    ('Mars', None)
+    >>> bare_answer("Name a planet.", "One planet I like is Mars.")
+    'Mars'
     """
     if _ASKS_FOR_A_TEXT.search(prompt) or len(text.split()) <= _SHORTEST:
         return None

@@ -210,8 +210,8 @@ def test_the_model_of_most_systems_ranks_a_board_and_among_equals_the_newest() -
         return column.label
 
     assert ranks(2, 5, 5) == ranks(5, 2, 5) == "valid_distinct_k [v:1, validity:v5]"
-    assert ranks(2, 2, 5) == "valid_distinct_k [validity:v2]"
-    assert ranks(9, 10) == "valid_distinct_k [validity:v10]"
+    assert ranks(2, 2, 5) == "valid_distinct_k [v:1, validity:v2]"
+    assert ranks(9, 10) == "valid_distinct_k [v:1, validity:v10]"
 
 
 def test_people_and_baselines_are_ranked_only_if_there_is_nobody_else() -> None:
