@@ -54,11 +54,12 @@ def record(
 
 
 def _judged(folder: Path) -> Iterator[tuple[str, str, str, int]]:
-    """Yield prompt, system, text and score of the first response of each scored class of a result."""
+    """Yield prompt, system, text and score of the first responses of scored classes, and of their bare answers."""
     import pyarrow.parquet as pq
 
     from benchmark.scoring.per_prompt import CLASSES, TEXTS
     from benchmark.scoring.results import PER_PROMPT_FILE, require_result
+    from benchmark.validity.record import bare_answer
 
     result = require_result(folder)
     if not any("judge-score" in model for score in result.scores for model in score.signature.models):
@@ -72,9 +73,6 @@ def _judged(folder: Path) -> Iterator[tuple[str, str, str, int]]:
         classes = row[CLASSES] or {"labels": [], "qualities": None}
         for label, quality in enumerate(classes["qualities"] or ()):
             if quality is not None:
-                yield (
-                    row["prompt"],
-                    result.manifest.name,
-                    row["responses"][classes["labels"].index(label)],
-                    round(quality),
-                )
+                first = row["responses"][classes["labels"].index(label)]
+                for text in filter(None, (first, bare_answer(row["prompt"], first))):
+                    yield row["prompt"], result.manifest.name, text, round(quality)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+_AT_ONCE = 20_000  # rows that are followed through the trees at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +26,10 @@ class BoostedTrees:
 
     def predict(self, features: Floats) -> Floats:
         """Return the predictions, float64 [rows], from features [rows, features], NaN where missing."""
+        parts = [self._predict(features[at : at + _AT_ONCE]) for at in range(0, len(features), _AT_ONCE)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _predict(self, features: Floats) -> Floats:
         rows = np.arange(len(features))[:, None]
         at = np.tile(self.roots, (len(features), 1))  # [rows, trees]
         while (inside := (split := self.feature[at]) >= 0).any():

@@ -11,12 +11,12 @@ from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.reward import JudgeScores, RewardModelSpec
-from benchmark.validity.estimate import BLANK, MODEL, REFUSAL, Estimates, estimate, load_models
+from benchmark.validity.estimate import MODEL, Estimates, estimate, load_models, recognised
 from benchmark.validity.features import other_prompts, refusal_texts
 from benchmark.validity.record import SHIPPED, VALID_FROM, Record, load_record
 from benchmark.validity.text_statistics import Floats
 from divbench.core.files import sha256_of
-from submissions.checking.response_kinds import is_refusal, is_scorable
+from submissions.checking.response_kinds import is_scorable
 
 VERSION = 6  # changed with the features or the reasons; part of signatures, as are the hashes of model and record
 Reasons = tuple[str | None, ...]  # [k], why a response is invalid; None if it is valid
@@ -53,9 +53,9 @@ class ValiditySpec:
             return QualityJudge(by_judge=isinstance(self.scores_from, JudgeScores))
         if self.embedder is None:
             return ValidityJudge()
-        is_it = loaded is not None and loaded.signature == self.embedder.signature
-        embedder = loaded if is_it else SentenceTransformersEmbedder(self.embedder, device)
-        return ValidityJudge(embedder, load_record(self.record))
+        if loaded is None or loaded.signature != self.embedder.signature:
+            loaded = SentenceTransformersEmbedder(self.embedder, device)
+        return ValidityJudge(loaded, load_record(self.record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class QualityJudge:
         reason_of: dict[int | None, str | None] = dict(enumerate(map(self._reason, qualities)))
         reason_of[None] = CUT if self.by_judge else None
         reasons = (reason_of[label] for label in partition.labels)
-        return tuple(_recognised(text) or reason for text, reason in zip(texts, reasons, strict=True))
+        return tuple(recognised(text) or reason for text, reason in zip(texts, reasons, strict=True))
 
     def _reason(self, quality: float | None) -> str | None:
         if quality is None:
@@ -126,8 +126,3 @@ class QualityJudge:
         if self.by_judge:
             return None if quality >= VALID_FROM else FAILED
         return None if quality > _LOWEST_QUALITY else LOWEST
-
-
-def _recognised(text: str) -> str | None:
-    """Return why a text is no answer, if that shows without a model."""
-    return BLANK if not is_scorable(text) else REFUSAL if is_refusal(text) else None

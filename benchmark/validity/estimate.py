@@ -114,13 +114,9 @@ _SURELY_SHUFFLED = 4.0
 _ORDER = slice(TEXT.index("order"), TEXT.index("late_capital") + 1)
 
 
-def recognised(text: str, prompt: str) -> str | None:
+def recognised(text: str) -> str | None:
     """Return why a text is not valid, if that shows without a model."""
-    if not is_scorable(text):
-        return BLANK
-    if is_refusal(text):
-        return REFUSAL
-    return SCRIPT if is_in_another_script(prompt, text) else None
+    return BLANK if not is_scorable(text) else REFUSAL if is_refusal(text) else None
 
 
 def estimate(
@@ -138,7 +134,7 @@ def estimate(
         return Missing(NO_PROMPT)
     if is_foreign_prompt(prompt):
         return Missing(OTHER_LANGUAGE)
-    found = [recognised(text, prompt) for text in responses]
+    reasons = [recognised(text) or (SCRIPT if is_in_another_script(prompt, text) else None) for text in responses]
     read = [i for i, text in enumerate(responses) if is_scorable(text)]
     probabilities, scores = np.zeros(len(responses)), np.ones(len(responses))
     if read:
@@ -150,9 +146,9 @@ def estimate(
         probabilities[read], scores[read] = model.probabilities(columns), model.scores(columns)
         shuffled = language.salad_log_odds(features[:, _ORDER]) > _SURELY_SHUFFLED  # never where it is NaN
         for i, row, is_shuffled in zip(read, features.tolist(), shuffled.tolist(), strict=True):
-            found[i] = found[i] or (SALAD if is_shuffled else None)
-            if found[i] is not None:
+            reasons[i] = reasons[i] or (SALAD if is_shuffled else None)
+            if reasons[i] is not None:
                 probabilities[i], scores[i] = 0.0, 1.0
             elif probabilities[i] < model.threshold:
-                found[i] = explanation(row)
-    return Estimates(tuple(found), tuple(probabilities.tolist()), tuple(scores.tolist()))
+                reasons[i] = explanation(row)
+    return Estimates(tuple(reasons), tuple(probabilities.tolist()), tuple(scores.tolist()))

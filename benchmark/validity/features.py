@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.validity.record import VALID_FROM, JudgedResponses
+from benchmark.validity.record import ASSENT, SENTENCE_END, VALID_FROM, JudgedResponses
 from benchmark.validity.text_statistics import Floats, LanguageModels, Spelling, WordOrder, spelling, word_order
 from submissions.checking.response_kinds import count_letters, is_foreign, is_foreign_prompt, is_refusal
 
@@ -51,9 +51,7 @@ _LONGEST_SOUND = 60  # characters of a passphrase or a sound
 _MARKS = string.punctuation + "“”‘’«»…"
 _INNER_MARKS = dict.fromkeys(map(ord, "'’-"))  # of a word
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _LIST_LINE = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
-_ASSENT = re.compile(r"(?:sure|okay|ok|certainly|of course|absolutely|here)\b", re.I)
 _DECLINES = re.compile(r"\b(?:i can't|i cannot|as an ai|language model|i'm sorry|i don't have)\b", re.I)
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me)\b", re.I)
 _SHARPNESS = 12.0  # of the weights of neighbours by their similarity
@@ -91,7 +89,7 @@ def text_features(prompt: str, text: str, models: LanguageModels) -> list[float]
     """Return the features that need no model of meaning."""
     cased, of_prompt = _WORD.findall(text), [word.lower() for word in _WORD.findall(prompt)]
     words = [word.lower() for word in cased]
-    sentences = [part for part in _SENTENCE_END.split(text.strip()) if part.strip()] or [text]
+    sentences = [part for part in SENTENCE_END.split(text.strip()) if part.strip()] or [text]
     lines = [line for line in text.split("\n") if line.strip()]
     last = text.rstrip()[-1:]
     content, asked = [word for word in words if word not in _stop_words()], {*of_prompt} - _stop_words()
@@ -110,7 +108,7 @@ def text_features(prompt: str, text: str, models: LanguageModels) -> list[float]
         sum(word in words for word in asked) / max(1, len(asked)),
         *(sum(map(str.isdigit, text)) / letters, sum(map(str.isupper, text)) / letters),
         *(float(count), float(abs(len(sentences) - count)) if count else -1.0, float("sentence" in of_prompt)),
-        *(float(_ASSENT.match(text.strip()) is not None), float(_DECLINES.search(text.replace("’", "'")) is not None)),
+        *(float(ASSENT.match(text.strip()) is not None), float(_DECLINES.search(text.replace("’", "'")) is not None)),
         *(float(len(_WORD.findall(sentences[0]))), math.log1p(len(of_prompt))),
         *(float(_FIRST_PERSON.search(text) is not None), sum(ord(letter) > 127 for letter in text) / letters),
         *_evidence_of_junk(prompt, text, models),
@@ -128,9 +126,6 @@ def _relevance(prompt: str, responses: Sequence[str], matrix: Floats, vectors: M
     """Return the `RELEVANCE` features [responses, features]."""
     refusals, others = (np.array([vectors[text] for text in bank]) for bank in (refusal_texts(), other_prompts()))
     refusal = cosines(matrix, refusals).max(axis=1)
-    if not prompt.strip():
-        nothing = np.full(len(matrix), np.nan)
-        return np.stack([nothing, nothing, nothing, refusal, nothing], axis=1)
     like = cosines(matrix, vectors[prompt][None])[:, 0]
     unlike = cosines(matrix, others)
     free = [float(_has_no_topic(prompt, text)) for text in responses]

@@ -87,8 +87,8 @@ _PREDICATE = re.compile(
     r"(?:called |named |probably |definitely )?([^.!?\n:]{2,60})[.!?]?$",
     re.I,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-_ASSENT = re.compile(r"(?:sure|okay|ok|certainly|of course|absolutely|here)\b", re.I)
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+ASSENT = re.compile(r"(?:sure|okay|ok|certainly|of course|absolutely|here)\b", re.I)
 _LONGEST_BARE = 25  # words of a first sentence
 
 
@@ -107,8 +107,8 @@ def bare_answer(prompt: str, text: str) -> str | None:
         return None
     if (bold := _BOLD.search(text)) and len(bold[1].split()) <= 2 * _SHORTEST:
         return bold[1].strip(" :.") or None
-    sentences = [part.strip() for part in _SENTENCE_END.split(text.strip()) if part.strip()]
-    first = next((part for part in sentences if not _ASSENT.match(part)), sentences[0])
+    sentences = [part.strip() for part in SENTENCE_END.split(text.strip()) if part.strip()]
+    first = next((part for part in sentences if not ASSENT.match(part)), sentences[0])
     if (quoted := _QUOTED.search(first)) and len(quoted[1].split()) <= 3 * _SHORTEST:
         return quoted[1].strip(" .,") or None
     if len(first.split()) > _LONGEST_BARE:

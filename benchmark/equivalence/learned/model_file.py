@@ -9,62 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.equivalence.backend import Floats
+from benchmark.models.boosted_trees import BoostedTrees, trees_from
 
-_AT_ONCE = 20_000  # pairs whose trees are followed at once
 LONG = 20  # words of the shorter one of two responses from which `SetModel.alone` is used
 CLIP = 4.0  # standard deviations to which the linear part's features are limited
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Trees:
-    """Gradient-boosted trees of scikit-learn."""
-
-    feature: NDArray[np.int16]  # [nodes], the feature that a node splits on; −1 for a leaf
-    threshold: Floats  # [nodes], values up to it go left
-    missing_left: NDArray[np.bool_]  # [nodes], whether missing values go left
-    left: NDArray[np.int32]  # [nodes], index of the left child; for a leaf, of itself
-    right: NDArray[np.int32]  # [nodes], index of the right child; for a leaf, of itself
-    value: Floats  # [nodes], log-odds of a leaf
-    roots: NDArray[np.int32]  # [trees], index of each tree's root
-    baseline: Floats  # log-odds before any tree
-
-    def log_odds(self, features: Floats) -> Floats:
-        """Return the log-odds of each row, float64 [rows], from features [rows, features]."""
-        parts = [self._log_odds(features[at : at + _AT_ONCE]) for at in range(0, len(features), _AT_ONCE)]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def _log_odds(self, features: Floats) -> Floats:
-        rows = np.arange(len(features))[:, None]
-        at = np.tile(self.roots, (len(features), 1))  # [rows, trees]
-        while True:
-            split = self.feature[at]
-            inside = split >= 0
-            if not inside.any():
-                break
-            values = features[rows, np.where(inside, split, 0)]
-            goes_left = np.where(np.isnan(values), self.missing_left[at], values <= self.threshold[at])
-            at = np.where(goes_left, self.left[at], self.right[at])  # both children of a leaf are itself
-        return np.asarray(self.value[at].sum(axis=1) + self.baseline)
-
-    @staticmethod
-    def of(fitted: Any) -> "Trees":
-        """Convert a fitted HistGradientBoostingClassifier."""
-        forest = [tree.nodes for [tree] in fitted._predictors]
-        starts = np.cumsum([0, *(len(nodes) for nodes in forest[:-1])])
-        nodes = np.concatenate(forest)
-        first = np.repeat(starts, [len(tree) for tree in forest])
-        leaf = nodes["is_leaf"].astype(bool)
-        itself = np.arange(len(nodes))
-        return Trees(
-            feature=np.where(leaf, -1, nodes["feature_idx"]).astype(np.int16),
-            threshold=np.where(leaf, 0.0, nodes["num_threshold"]).astype(np.float64),
-            missing_left=nodes["missing_go_to_left"].astype(bool),
-            left=np.where(leaf, itself, nodes["left"] + first).astype(np.int32),
-            right=np.where(leaf, itself, nodes["right"] + first).astype(np.int32),
-            value=np.where(leaf, nodes["value"], 0.0).astype(np.float64),
-            roots=starts.astype(np.int32),
-            baseline=np.asarray(fitted._baseline_prediction, np.float64).reshape(()),
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,13 +33,13 @@ class Linear:
 class PairModel:
     """Log-odds as a weighted mean of those of trees and of a linear part."""
 
-    trees: Trees
+    trees: BoostedTrees
     linear: Linear
     share: Floats  # weight of the trees, in [0, 1]
 
     def log_odds(self, features: Floats) -> Floats:
         """Return the log-odds of each row, float64 [rows], from features [rows, features]."""
-        return self.share * self.trees.log_odds(features) + (1 - self.share) * self.linear.log_odds(features)
+        return self.share * self.trees.predict(features) + (1 - self.share) * self.linear.log_odds(features)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +66,8 @@ def save_set_model(model: SetModel, path: Path) -> None:
         "generic": model.generic,
         "share": model.pairs.share,
     }
-    for part, values in (("trees", model.pairs.trees), ("linear", model.pairs.linear), ("alone", model.alone)):
+    arrays |= model.pairs.trees.arrays("trees.")
+    for part, values in (("linear", model.pairs.linear), ("alone", model.alone)):
         arrays |= {f"{part}.{field.name}": getattr(values, field.name) for field in fields(values)}
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
@@ -127,7 +76,7 @@ def load_set_model(path: Path) -> SetModel:
     """Read a file written by `save_set_model`."""
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
-    trees = Trees(**{field.name: arrays[f"trees.{field.name}"] for field in fields(Trees)})
+    trees = trees_from(arrays, "trees.")
     linear, alone = (
         Linear(**{field.name: arrays[f"{part}.{field.name}"] for field in fields(Linear)})
         for part in ("linear", "alone")

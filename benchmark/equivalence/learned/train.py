@@ -33,10 +33,11 @@ from numpy.typing import NDArray
 
 from benchmark.equivalence.backend import Floats
 from benchmark.equivalence.learned.backend import APART, MODEL
-from benchmark.equivalence.learned.model_file import CLIP, LONG, Linear, PairModel, SetModel, Trees, save_set_model
+from benchmark.equivalence.learned.model_file import CLIP, LONG, Linear, PairModel, SetModel, save_set_model
 from benchmark.equivalence.learned.set_features import set_features, set_text
 from benchmark.equivalence.learned.words import BUCKETS, Prompt, bucket, words_of
 from benchmark.equivalence.partitioning import average_linkage, normalised
+from benchmark.models.boosted_trees import as_trees
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder, TokenEmbedder, read_whole
 from datasets_build.download import mirror_folder
 from divbench.core.console import MirrorOption, out
@@ -279,7 +280,7 @@ def fit(pairs: LabelledPairs, chosen: Mask | None = None) -> PairModel:
         **_TREES, monotonic_cst=directions, early_stopping=False, random_state=0
     ).fit(features, labels, sample_weight=weights)
     usual = np.isnan(features).mean(axis=0) < 0.02
-    return PairModel(Trees.of(trees), _linear(features, labels, weights, usual, 0.02), np.array(TREES_SHARE))
+    return PairModel(as_trees(trees), _linear(features, labels, weights, usual, 0.02), np.array(TREES_SHARE))
 
 
 def fit_alone(pairs: LabelledPairs, chosen: Mask) -> Linear:

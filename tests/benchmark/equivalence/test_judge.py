@@ -1,29 +1,16 @@
 """The judge of sets behind a chat server: partitions, replies that are none, servers that fail, what is kept."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from benchmark.equivalence.llm_judge import FAILURES, REPLIES, JudgementCache
 from benchmark.metrics.metric import Missing
 from benchmark.models.servers import ServerFault
-from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, document_of, judge_of, saying
+from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, document_of, judge_of, saying
 from tests.benchmark.json_server import Reply
 
 pytestmark = pytest.mark.usefixtures("fast_servers")
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with chat_server() as running:
-        yield running
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> JudgementCache:
-    return JudgementCache(tmp_path / "some" / "judgements.sqlite")
 
 
 # Partitions

@@ -1,7 +1,6 @@
 """What a judge said is kept, and whose words they were: the cache, names of models, keys."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,23 +17,12 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
-from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, judge_of, spec_of
+from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, judge_of, spec_of
 from tests.submissions.working import demo
 
 pytestmark = pytest.mark.usefixtures("fast_servers")
 
 KEY = "sk-very-secret-1"
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with chat_server() as running:
-        yield running
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> JudgementCache:
-    return JudgementCache(tmp_path / "some" / "judgements.sqlite")
 
 
 # Keeping

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
@@ -27,7 +27,7 @@ from benchmark.validity.record import load_record
 from datasets_build.load import load_suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
-from tests.benchmark.chat_server import ChatServer, answer_of, chat_server, judge_of, saying, spec_of
+from tests.benchmark.chat_server import ChatServer, answer_of, judge_of, saying, spec_of
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.json_server import Reply
 from tests.conftest import divbench, document
@@ -37,17 +37,6 @@ pytestmark = pytest.mark.usefixtures("fast_servers")
 FRUIT = ("Name a fruit.", "fig")
 NO_SCORE = "the judge's reply is not a score: it has no score that is a whole number from 1 to 10"
 FILTERED = "a content filter of the judge's server refuses a response"
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with chat_server() as running:
-        yield running
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> JudgementCache:
-    return JudgementCache(tmp_path / "judgements.sqlite")
 
 
 def test_a_response_is_scored_alone_and_cannot_leave_its_place(server: ChatServer) -> None:

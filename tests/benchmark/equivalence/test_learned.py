@@ -19,7 +19,7 @@ from benchmark.equivalence.learned.backend import (
     telling_numbers_apart,
 )
 from benchmark.equivalence.learned.features import pair_features, prompted_text
-from benchmark.equivalence.learned.model_file import Linear, PairModel, SetModel, Trees, load_set_model, save_set_model
+from benchmark.equivalence.learned.model_file import Linear, PairModel, SetModel, load_set_model, save_set_model
 from benchmark.equivalence.learned.train import (
     LabelledPairs,
     LabelledSet,
@@ -33,6 +33,7 @@ from benchmark.equivalence.learned.train import (
 )
 from benchmark.equivalence.learned.words import BUCKETS
 from benchmark.equivalence.partitioning import ResponsesToGroup, find_partition_spec, partition_by_pairs
+from benchmark.models.boosted_trees import as_trees
 from benchmark.models.embedder import SentenceTransformersEmbedder, read_whole
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
@@ -77,14 +78,14 @@ def test_trees_are_those_of_scikit_learn_with_missing_values_and_linear_part(tmp
     trees = HistGradientBoostingClassifier(max_iter=15, max_leaf_nodes=7, random_state=0)
     trees.fit(pairs.features, pairs.same)
     linear = Linear(np.full(6, 0.5), np.full(6, 0.1), np.arange(7) / 10)
-    pair_model = PairModel(Trees.of(trees), linear, np.array(0.25))
+    pair_model = PairModel(as_trees(trees), linear, np.array(0.25))
     model = SetModel(pairs.names, pair_model, linear, np.ones(BUCKETS, np.float32))
     save_set_model(model, tmp_path / "model.npz")
     read = load_set_model(tmp_path / "model.npz")
     features = pairs.features[::7].astype(np.float64)
     expected = trees.decision_function(features)
     assert np.ptp(expected) > 1
-    assert read.pairs.trees.log_odds(features) == pytest.approx(expected, abs=1e-12)
+    assert read.pairs.trees.predict(features) == pytest.approx(expected, abs=1e-12)
     by_hand = np.clip((np.nan_to_num(features) - 0.5) / 0.1, -4, 4) @ (np.arange(6) / 10) + 0.6
     columns = dict(zip(pairs.names, features.T, strict=True))
     log_odds = 0.25 * expected + 0.75 * by_hand

@@ -13,8 +13,8 @@ from benchmark.metrics.metric import Missing
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.validity.backend import ValidityJudge, ValiditySpec
 from benchmark.validity.estimate import BLANK, NO_PROMPT, OTHER_LANGUAGE, READS, REFUSAL, SCRIPT, load_models
-from benchmark.validity.features import NEIGHBOURS, SET, neighbours, other_prompts, refusal_texts
-from benchmark.validity.record import VALID_FROM, load_record
+from benchmark.validity.features import NEIGHBOURS, neighbours, other_prompts, refusal_texts
+from benchmark.validity.record import VALID_FROM, Judgement, load_record, prompt_key, quantised, record_of
 from benchmark.validity.train import bare_sets, judged_sets
 from datasets_build.load import load_suite
 from submissions.gaming.attacks import ATTACKS
@@ -190,8 +190,19 @@ def test_models_of_all_situations_ship() -> None:
         assert 0 < model.validity.feature.max() < len(READS[name])
 
 
-def test_a_diverse_set_is_not_suspicious_where_there_is_a_record() -> None:
-    assert {*READS["record"]}.isdisjoint(SET)
+def test_the_others_of_its_set_have_no_say_on_a_response_to_a_judged_prompt() -> None:
+    prompt, embedder = "Name a fruit.", HashEmbedder()
+    texts = ("A mango is a fruit.", "Kiwi", "The pear.", "A mango is a fruit!")
+    judged = [
+        Judgement(prompt_key(prompt), "a", quantised(embedder.embed([text])[0]), score)
+        for text, score in zip(texts, (7, 3, 4, 8), strict=True)
+    ]
+    judge = ValidityJudge(embedder, record_of(judged))
+    for others in (texts[1:], texts[:1] * 3):
+        alone, among = judge.estimates([prompt] * 2, [texts[:1], (texts[0], *others)], {})
+        assert not isinstance(alone, Missing)
+        assert not isinstance(among, Missing)
+        assert among.probabilities[0] == pytest.approx(alone.probabilities[0])
 
 
 @pytest.mark.mirror
