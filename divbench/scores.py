@@ -15,11 +15,12 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import bootstrap_means
-from benchmark.scoring.inputs import Value, computed, input_of, score_sets
+from benchmark.scoring.inputs import Value, computed, input_of, metrics_from, score_sets
 from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 from benchmark.scoring.results import signature_line
 from benchmark.scoring.shards import SHARD_PROMPTS
 from benchmark.surprisal.engine import ResponseSet
+from benchmark.validity.record import load_record
 from divbench.core.console import steps
 from divbench.core.errors import ConfigurationError, MissingExtra, counted, did_you_mean, need
 from divbench.core.tables import Cell, Styled, Table, interval, number, to_text
@@ -69,6 +70,7 @@ class Scores:
             with revisions, profile and package. Publish it with a number; values of different signatures are not
             comparable.
         foreign: Number of sets that, or whose prompts, are in a language other than English.
+        estimated: Number of sets whose validity is a rough estimate, for lack of judged responses to their prompts.
     """
 
     profile: str
@@ -78,6 +80,7 @@ class Scores:
     sizes: tuple[int, ...]
     signatures: dict[str, str]
     foreign: int = 0
+    estimated: int = 0
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -129,11 +132,14 @@ class Scores:
         return f"{self.summary().to_html(float_format='{:.4f}'.format)}{self._note()}"
 
     def _note(self) -> str:
-        """What most scores depend on, if a set is in a language other than English."""
-        if not self.foreign:
-            return ""
-        sets = counted(len(self.names), "response set")
-        return f"\n{self.foreign} of {sets} in a language other than English: {READS_ENGLISH}."
+        """What limits the scores: sets in a language other than English, and estimated validity."""
+        sets, notes = counted(len(self.names), "response set"), ""
+        if self.foreign:
+            notes += f"\n{self.foreign} of {sets} in a language other than English: {READS_ENGLISH}."
+        if self.estimated:
+            why = "without judged responses to compare with"
+            notes += f"\n{self.estimated} of {sets} {why}: validity is a rough estimate."
+        return notes
 
 
 def score(
@@ -231,7 +237,16 @@ def _score(
         means.append(Mean(metric.id, metric.direction, mean.value, mean.low, mean.high, n, missing))
     signatures = {metric.id: signature_line(metric, backends.profile) for metric in metrics}
     sizes, foreign = tuple(map(len, responses)), sum(map(is_foreign_set, prompts, responses))
-    return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign)
+    estimated = _estimated(prompts, metrics, backends.profile)
+    return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign, estimated)
+
+
+def _estimated(prompts: Sequence[str], metrics: Sequence[Metric], profile: Profile) -> int:
+    """Count the prompts to which there are no judged responses, if validity is estimated."""
+    if profile.estimates is None or not metrics_from("validity", metrics):
+        return 0
+    record = None if profile.embedder is None else load_record(profile.record)
+    return sum(bool(prompt.strip()) and (record is None or record.judged(prompt) is None) for prompt in prompts)
 
 
 def _score_in_shards(

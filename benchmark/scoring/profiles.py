@@ -91,7 +91,7 @@ class Profile:
     pair_scorers: Mapping[Reads, PairScorerSpec] = field(default_factory=lambda: MappingProxyType({}))
     partition: PartitionSpec | None = None  # how responses are grouped into equivalence classes
     reward: RewardModelSpec | None = None
-    offline_validity: bool = False  # whether a judge's or reward model's qualities have no say in validity
+    offline_validity: bool = False  # whether validity ignores a judge's or reward model's qualities
     record: Path = SHIPPED  # judged responses, with which the estimate of validity compares those to the same prompts
     tagger: TaggerSpec | None = None
     # Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.

@@ -18,6 +18,7 @@ from packaging.version import InvalidVersion, Version
 
 from benchmark.metrics import METRICS
 from benchmark.scoring.results import RESULT_FILE, Aggregate, Result, Signature
+from benchmark.validity.record import JUDGED_SUITE
 
 # A board is sorted and ranked by the first of these that it has.
 RANKED_BY = (
@@ -227,11 +228,12 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
         metric = known.get((cell.metric, cell.version))
         other = cell.metric in positions and metric is None  # this package has it in another version
         what = f"version {cell.version}, which" if other else "a metric that"
+        rough = ", roughly estimated" if is_roughly_estimated(signature) else ""
         columns.append(
             Column(
                 label=_label(signature, by_metric[cell.metric], f"v:{cell.version}" if other else None),
                 metric=cell.metric,
-                title=metric.title if metric else f"{what} this package does not have",
+                title=f"{metric.title}{rough}" if metric else f"{what} this package does not have",
                 direction=cell.direction,
                 unit=metric.unit if metric else "",
                 paper=metric.paper if metric else "",
@@ -242,6 +244,13 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
             )
         )
     return tuple(columns)
+
+
+def is_roughly_estimated(signature: Signature) -> bool:
+    """Whether a number depends on a validity that is estimated without judged responses to the same prompts."""
+    is_judged = signature.suite.partition("@")[0] == JUDGED_SUITE
+    estimates = [model for model in signature.models if model.startswith("validity-v")]
+    return any(not is_judged or model.endswith(",texts") for model in estimates)
 
 
 def _label(signature: Signature, alike: Sequence[Signature], version: str | None) -> str:

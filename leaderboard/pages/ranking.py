@@ -15,10 +15,9 @@ from typing import Any
 from markupsafe import Markup
 
 from benchmark.analysis.ranking import Standing
-from benchmark.validity.record import JUDGED_SUITE
 from divbench.core.errors import counted, need
 from divbench.core.tables import interval, listed, number, places_for
-from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry, is_roughly_estimated
 from leaderboard.data.reference.systems import SHOWN_ATTACKS
 from leaderboard.pages.systems import direction_text, system_ids, system_labels
 
@@ -135,7 +134,7 @@ def forest(
     return Forest(
         _sentence(board, column, rows, references, with_score, filtered=len(shown) < len(board.entries)),
         column.label,
-        f"{column.title}; {direction_text(column)}{judged_by(board, column)}",
+        f"{column.title}; {direction_text(column)}{judged_by(column)}",
         ("" if quality is None else "valid" if quality.metric == "valid_share" else "quality"),
         rows,
         tuple(references),
@@ -156,14 +155,16 @@ def _with_groups(rows: Sequence[ForestRow]) -> tuple[ForestRow, ...]:
     )
 
 
-def judged_by(board: Board, column: Column) -> str:
+def judged_by(column: Column) -> str:
     """Say how validity is decided: by a judge's score, by comparison with judged responses, or by a rough estimate."""
     judge = next((model for model in column.signature.models if model.startswith("validity-")), "")
     if lowest := judge.partition(",")[0].partition("validity-from-")[2]:
         return f". Responses are valid if a judge scores the first of their class {lowest} or more of 10"
     if not judge.startswith("validity-v"):
         return ""
-    known = "comparison with others that a judge scored" if board.suite == JUDGED_SUITE else "a rough estimate"
+    known = (
+        "a rough estimate" if is_roughly_estimated(column.signature) else "comparison with others that a judge scored"
+    )
     return f". Valid responses do what was asked, by {known}; whether they are true or safe is not judged"
 
 

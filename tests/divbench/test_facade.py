@@ -351,6 +351,12 @@ def test_scores_say_if_texts_are_in_another_language_than_english() -> None:
     assert "language" not in str(db.score(SETS, metrics=["distinct_n"]))
 
 
+def test_scores_say_if_validity_is_a_rough_estimate() -> None:
+    shown = str(db.score({"Name a fruit.": ["A mango.", "A banana."]}, metrics=["valid_distinct_k"]))
+    assert "1 of 1 response set without judged responses to compare with: validity is a rough estimate." in shown
+    assert "estimate" not in str(db.score(SETS, metrics=["distinct_n"]))
+
+
 def test_the_figure_names_the_set_of_each_point() -> None:
     figure = db.score({"<b>One</b>": ["A cat."], "Two": ["A dog."]}, ["self_bleu", "distinct_n"]).plot()
     assert {title.text for title in figure.layout.annotations} == {"metric=self_bleu", "metric=distinct_n"}

@@ -190,7 +190,7 @@ def test_models_of_all_situations_ship() -> None:
         assert 0 < model.validity.feature.max() < len(READS[name])
 
 
-def test_the_others_of_its_set_have_no_say_on_a_response_to_a_judged_prompt() -> None:
+def test_other_responses_of_its_set_are_ignored_on_a_judged_prompt() -> None:
     prompt, embedder = "Name a fruit.", HashEmbedder()
     texts = ("A mango is a fruit.", "Kiwi", "The pear.", "A mango is a fruit!")
     judged = [

@@ -13,7 +13,7 @@ from benchmark.analysis.ranking import Standing
 from benchmark.scoring.results import Aggregate, Counts, IntervalMethod, Result, Signature
 from divbench.core.files import content_id
 from divbench.core.tables import Styled, Table, to_csv
-from leaderboard.data.board import Board, Column, frame, make_boards, ranking_column
+from leaderboard.data.board import Board, Column, frame, is_roughly_estimated, make_boards, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.pages.export import about_json, export
 from leaderboard.pages.systems import find_entry, score_cells, system_labels
@@ -296,3 +296,19 @@ def test_exporting_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     (board,) = boards(result("a", aggregate("distinct_n", 0.5)), result("b", aggregate("ead", 0.7)))
     first = [path.read_bytes() for path in export(board, tmp_path / "1", unranked)]
     assert first == [path.read_bytes() for path in export(board, tmp_path / "2", unranked)]
+
+
+def test_a_title_says_if_validity_is_roughly_estimated() -> None:
+    models = {
+        "compared": ("validity-v6@0,record@0,e",),
+        "texts": ("validity-v6@0,texts",),
+        "judged": ("validity-from-4,j",),
+    }
+    signature = result("r", aggregate("valid_distinct_k", 1.0)).scores[0].signature
+    rough = {
+        (name, suite)
+        for name, named in models.items()
+        for suite in ("noveltybench-curated@0", "own@0")
+        if is_roughly_estimated(signature.model_copy(update={"models": named, "suite": suite}))
+    }
+    assert rough == {("compared", "own@0"), ("texts", "own@0"), ("texts", "noveltybench-curated@0")}

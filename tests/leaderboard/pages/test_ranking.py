@@ -63,11 +63,10 @@ def test_the_title_says_what_the_judge_of_validity_looks_for(board: Board) -> No
         said[judge] = forest(board, replace(column, signature=signature), standings).title.partition(". ")[2]
     estimated, rewarded, scored = said.values()
     assert "by a rough estimate" in estimated
-    judged = replace(board, suite="noveltybench-curated")
-    title = forest(
-        judged, replace(column, signature=column.signature.model_copy(update={"models": judges[:1]})), standings
-    )
-    assert "by comparison with others that a judge scored" in title.title
+    models = ("validity-v6@0,record@0,an-embedder",)
+    compared = column.signature.model_copy(update={"models": models, "suite": "noveltybench-curated@0"})
+    title = forest(board, replace(column, signature=compared), standings).title
+    assert "by comparison with others that a judge scored" in title
     assert rewarded == ""  # it judges quality
     assert scored.endswith("a judge scores the first of their class 4 or more of 10")
 
