@@ -19,6 +19,7 @@ from divbench.core.console import (
     output_option,
     print_json,
     progress,
+    say,
     with_option_groups,
 )
 from divbench.core.errors import ConfigurationError, counted
@@ -180,19 +181,15 @@ def metrics(json: JsonOption = False) -> None:
     from benchmark.metrics import METRICS
     from benchmark.metrics.metric import bounds_text
 
-    if json:
-        names = ("id", "version", "title", "reads", "direction", "unit", "paper")
-        print_json(
-            [
-                {name: getattr(metric, name) for name in names}
-                | {"bounds": metric.bounds, "parameters": dict(metric.parameters), "needs_answers": metric.needs}
-                for metric in METRICS
-            ]
-        )
-        return
+    names = ("id", "version", "title", "reads", "direction", "unit", "paper")
+    document = [
+        {name: getattr(metric, name) for name in names}
+        | {"bounds": metric.bounds, "parameters": dict(metric.parameters), "needs_answers": metric.needs}
+        for metric in METRICS
+    ]
     rows = []
     for m in METRICS:
         way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
         rows.append((Styled(m.id, "code"), m.version, m.title, m.reads, way, bounds_text(m.bounds), m.unit, m.paper))
     columns = ("id", "v", "title", "reads", "more diverse", "bounds", "unit", "source")
-    out().print(to_terminal(Table("Metrics", columns, rows, numbers=("v",))))
+    say(document, Table("Metrics", columns, rows, numbers=("v",)), as_json=json)

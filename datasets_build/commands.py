@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from divbench.core.console import JsonOption, MirrorOption, err, out, print_json, progress, say
-from divbench.core.tables import Table, styled, to_terminal
+from divbench.core.console import JsonOption, MirrorOption, err, print_json, progress, say
+from divbench.core.tables import Table, styled
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -56,9 +56,6 @@ def list_datasets(json: JsonOption = False) -> None:
                     "suites": [suite.name for suite in SUITES if suite.config == config.name],
                 }
             )
-    if json:
-        print_json(rows)
-        return
     cells = [
         (
             *(row["name"], len(row["splits"]), f"{row['rows']:,}", row["built"]),
@@ -68,7 +65,7 @@ def list_datasets(json: JsonOption = False) -> None:
         for row in rows
     ]
     columns = ("name", "splits", "rows", "built", "from", "licence", "suites")
-    out().print(to_terminal(Table("Datasets", columns, cells, numbers=("splits", "rows"))))
+    say(rows, Table("Datasets", columns, cells, numbers=("splits", "rows")), as_json=json)
 
 
 @app.command()
@@ -107,9 +104,6 @@ def build(
             fetch = Fetcher(source, mirror, progress=lambda path: bar.update(task, description=path))  # noqa: B023
             manifests.append(run(source, config, folder, fetch, lambda rows: bar.advance(task, rows)))  # noqa: B023
             bar.update(task, description=config.name)
-    if json:
-        print_json([manifest.model_dump(mode="json") for manifest in manifests])
-        return
     cells = []
     for manifest in manifests:
         rows = sum(split.rows for split in manifest.splits.values())
@@ -121,12 +115,12 @@ def build(
         )
         cells.append((manifest.config, f"{rows:,}", f"{size:,}", manifest.revision, left_out))
     columns = ("name", "rows", "bytes", "revision", "left out")
-    out().print(to_terminal(Table("Built", columns, cells, numbers=("rows", "bytes"))))
+    table = Table("Built", columns, cells, numbers=("rows", "bytes"))
+    say([manifest.model_dump(mode="json") for manifest in manifests], table, f"in {folder}", as_json=json)
     for manifest in manifests:
         if manifest.absent:
             text = f"{manifest.config}: without {', '.join(manifest.absent)}; columns from there are null"
             err().print(text, style="yellow", markup=False)
-    out().print(f"in {folder}", markup=False)
 
 
 @app.command()
@@ -143,36 +137,24 @@ def info(
     from datasets_build.sources import find_config
 
     source, config = find_config(name)
-    if json:
-        document = {
-            "name": config.name,
-            "about": config.about,
-            "made": config.made,
-            "version": source.version,
-            "splits": {split.name: split.count for split in config.splits},
-            "fields": {field.name: [str(field.type), config.fields[field.name]] for field in config.schema},
-            "licence": source.licence,
-            "paper": source.paper,
-            "citation": source.citation,
-            "flaws": list(source.flaws),
-            "files": [asdict(file) for file in source.files_of(config)],
-        }
-        print_json(document)
-        return
-    console = out()
-    console.print(f"{name}: {config.about}. {config.made}", markup=False)
-    console.print(f"version {source.version}; licence: {source.licence}; {source.paper or 'our own'}", markup=False)
-    splits = [(split.name, f"{split.count:,}") for split in config.splits]
-    fields = [(field.name, str(field.type), config.fields[field.name]) for field in config.schema]
-    console.print(to_terminal(Table("Splits", ("split", "rows"), splits)))
-    console.print(to_terminal(Table("Fields", ("field", "type", "what"), fields, numbers=())))
-    for file in source.files_of(config):
-        note = "" if file.urls else ", optional and not downloaded"
-        console.print(f"{file.path}{note}: SHA-256 {file.sha256}, {file.origin}", markup=False, soft_wrap=True)
-    for flaw in source.flaws:
-        console.print(f"- {flaw}", markup=False)
-    for line in source.citation.splitlines():
-        console.print(line, markup=False, soft_wrap=True)
+    splits = {split.name: split.count for split in config.splits}
+    fields = {field.name: [str(field.type), config.fields[field.name]] for field in config.schema}
+    files = source.files_of(config)
+    document: dict[str, Any] = {"name": name, "about": config.about, "made": config.made, "version": source.version}
+    document |= {"splits": splits, "fields": fields, "licence": source.licence, "paper": source.paper}
+    document |= {"citation": source.citation, "flaws": source.flaws, "files": [asdict(file) for file in files]}
+    notes = ["" if file.urls else ", optional and not downloaded" for file in files]
+    say(
+        document,
+        f"{name}: {config.about}. {config.made}",
+        f"version {source.version}; licence: {source.licence}; {source.paper or 'our own'}",
+        Table("Splits", ("split", "rows"), list(splits.items())),
+        Table("Fields", ("field", "type", "what"), [(field, *of) for field, of in fields.items()], numbers=()),
+        *(f"{f.path}{note}: SHA-256 {f.sha256}, {f.origin}" for f, note in zip(files, notes, strict=True)),
+        *(f"- {flaw}" for flaw in source.flaws),
+        *source.citation.splitlines(),
+        as_json=json,
+    )
 
 
 @app.command()
@@ -223,13 +205,8 @@ def verify_(names: Names = None, json: JsonOption = False) -> None:
         find_config(name)
         folder = data_folder() / "data" / name
         problems[name] = verify(folder) if folder.is_dir() else ["not built"]
-    if json:
-        print_json(problems)
-    else:
-        cells = [
-            styled((name, "; ".join(lines) or "whole"), "red" if lines else "") for name, lines in problems.items()
-        ]
-        out().print(to_terminal(Table("Verified", ("name", ""), cells, numbers=())))
+    cells = [styled((name, "; ".join(lines) or "whole"), "red" if lines else "") for name, lines in problems.items()]
+    say(problems, Table("Verified", ("name", ""), cells, numbers=()), as_json=json)
     if any(problems.values()):
         raise typer.Exit(1)
 

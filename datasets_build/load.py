@@ -3,7 +3,7 @@
 `load_split` returns a `datasets.Dataset`, `load_suite` the prompts that submissions respond to.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -109,38 +109,14 @@ class SuiteSource:
     title: str  # name for people
     config: str
     split: str
-    category: Callable[[Mapping[str, Any]], str]
 
 
+_DEMO = "DivBench demonstration suite (24 prompts; for trying things out, not for measuring models)"
 SUITES: tuple[SuiteSource, ...] = (
-    SuiteSource(
-        "demo",
-        "DivBench demonstration suite (24 prompts; for trying things out, not for measuring models)",
-        "demo",
-        "prompts",
-        lambda row: str(row["category"]),
-    ),
-    SuiteSource(
-        "noveltybench-curated",
-        "NoveltyBench, curated (100 prompts, 6 categories)",
-        "noveltybench",
-        "curated",
-        lambda row: str(row["category"]),
-    ),
-    SuiteSource(
-        "noveltybench-wildchat",
-        "NoveltyBench, wildchat (1,000 prompts)",
-        "noveltybench",
-        "wildchat",
-        lambda row: "context lost" if row["context_lost"] else "WildChat",
-    ),
-    SuiteSource(
-        "gssbench",
-        "GSSBench-style pairs, their unique prompts",
-        "gssbench_prompts",
-        "prompts",
-        lambda row: " + ".join(row["splits"]),
-    ),
+    SuiteSource("demo", _DEMO, "demo", "prompts"),
+    SuiteSource("noveltybench-curated", "NoveltyBench, curated (100 prompts, 6 categories)", "noveltybench", "curated"),
+    SuiteSource("noveltybench-wildchat", "NoveltyBench, wildchat (1,000 prompts)", "noveltybench", "wildchat"),
+    SuiteSource("gssbench", "GSSBench-style pairs, their unique prompts", "gssbench_prompts", "prompts"),
 )
 
 
@@ -156,7 +132,14 @@ def load_suite(name: str, mirror: Path | None = None, *, network: bool = True) -
     """Load a suite of prompts; `mirror` and `network` are as in `load_table`."""
     source = find_suite(name)
     prompts = tuple(
-        Prompt(row["prompt_id"], source.category(row), row["prompt"], tuple(row.get("paraphrases") or ()))
+        Prompt(row["prompt_id"], _category(row), row["prompt"], tuple(row.get("paraphrases") or ()))
         for row in load_table(source.config, source.split, mirror=mirror, network=network).to_pylist()
     )
     return Suite(source.name, source.title, prompts)
+
+
+def _category(row: Mapping[str, Any]) -> str:
+    """Return the category of a prompt; in place of one, the splits of GSSBench, or what is known of WildChat's."""
+    if "splits" in row:
+        return " + ".join(row["splits"])
+    return str(row["category"] or ("context lost" if row["context_lost"] else "WildChat"))

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from divbench.core.console import JsonOption, out, print_json
+from divbench.core.console import JsonOption, say
+from divbench.core.tables import Table
 
 MOST_PROMPTS = 100_000
 # Nine known systems on NoveltyBench's curated prompts, by k of their ten responses: the mean of valid_distinct_k, and
@@ -39,17 +40,12 @@ def plan(
     """
     from scipy.optimize import brentq
 
-    from divbench.core.tables import Table, to_terminal
-
     rows: list[dict[str, Any]] = []
     for k, (mean, deviation, hard) in KNOWN.items():
         smallest = brentq(lambda gap, sd=deviation: power(gap, sd, prompts) - wanted, 0.0, 100 * deviation) / mean
         needed, needed_hard = (prompts_needed(effect * mean, sd, wanted) for sd in (deviation, hard))
         row = {"k": k, "mean": mean, "effect": effect * mean, "deviation": deviation, "prompts": needed}
         rows.append(row | {"prompts_hard": needed_hard, "smallest": smallest})
-    if json:
-        print_json({"effect": effect, "power": wanted, "prompts": prompts, "rows": rows})
-        return
     cells = [
         (
             *(row["k"], f"{row['mean']:.2f}", f"{row['effect']:.2f}", row["prompts"]),
@@ -66,7 +62,7 @@ def plan(
         f"{MOST_PROMPTS:,} prompts, or a difference of over 100%."
     )
     table = Table("Prompts for a comparison", (*columns, f"detectable with {prompts} prompts"), cells, [note])
-    out().print(to_terminal(table))
+    say({"effect": effect, "power": wanted, "prompts": prompts, "rows": rows}, table, as_json=json)
 
 
 def power(effect: float, deviation: float, prompts: float) -> float:

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from divbench.core.console import JsonOption, MirrorOption, err, out, print_json
+from divbench.core.console import JsonOption, MirrorOption, err, say
 from divbench.core.errors import ConfigurationError, InputError, counted
-from divbench.core.tables import Table, to_terminal
+from divbench.core.tables import Table
 from submissions.choices import FormName
 
 if TYPE_CHECKING:
@@ -70,13 +70,14 @@ def forms(
         write_study(study, folder)
     items = sum(item.kind == "rating" for item in study.items)
     most = max(map(len, study.assignment))
-    for line in (
-        f"Study {study.study}: {counted(len(study.sets), 'set')}, {counted(items, 'item')}, "
-        f"{counted(raters, 'rating')} of each.",
+    about = f"{counted(len(study.sets), 'set')}, {counted(items, 'item')}, {counted(raters, 'rating')} of each."
+    say(
+        None,
+        f"Study {study.study}: {about}",
         f"Send one page of {destination}/forms to each of {len(study.assignment)} raters (up to {most} screens each).",
         f"When files come back: divbench people ratings {destination} FOLDER --out rated.parquet",
-    ):
-        out().print(line, markup=False, soft_wrap=True)
+        as_json=False,
+    )
 
 
 def ratings(
@@ -102,7 +103,6 @@ def ratings(
     Example: divbench people ratings study answers --out rated.parquet
     """
     from benchmark.analysis.human_ratings import krippendorff_alpha, set_scores, write_rated_sets
-    from divbench.core.files import plain_json
     from submissions.judgements.rating_study import FORM_OF, read_study
     from submissions.judgements.ratings import read_ratings
 
@@ -125,32 +125,18 @@ def ratings(
         rows.append((name, number, len(scores), str(alpha)))
     if destination is not None:
         write_rated_sets(destination, plan, returned, question or names[0])
-    if json:
-        print_json(plain_json({**_counts(returned), "questions": questions}))
-        return
     title = f"{plan.form}: ratings of {counted(len(plan.sets), 'set')}"
-    out().print(to_terminal(Table(title, ("question", "ratings", "sets", "alpha"), rows)))
     lines = [f"{counted(returned.raters, 'rater')} counted, from {counted(returned.files, 'file')}."]
     lines += [f"Removed: {line}." for line in _removed(returned)]
     lines += [f"{returned.repeated} answers came twice; the first counts."] if returned.repeated else []
     lines += [f"{returned.blank} answers are blank."] if returned.blank else []
     lines += [f"{returned.unchecked} raters answered no attention check."] if returned.unchecked else []
     lines += [f"Next: divbench metrics metaeval {destination}"] if destination else []
-    for line in lines:
-        out().print(line, markup=False, soft_wrap=True)
-
-
-def _counts(returned: "Ratings") -> dict[str, object]:
-    return {
-        "files": returned.files,
-        "raters": returned.raters,
-        "ratings": len(returned.ratings),
-        "removed_raters": dict(returned.removed),
-        "removed_ratings": returned.removed_ratings,
-        "repeated": returned.repeated,
-        "blank": returned.blank,
-        "without_checks": returned.unchecked,
-    }
+    document: dict[str, Any] = {"files": returned.files, "raters": returned.raters, "ratings": len(returned.ratings)}
+    document |= {"removed_raters": dict(returned.removed), "removed_ratings": returned.removed_ratings}
+    document |= {"repeated": returned.repeated, "blank": returned.blank, "without_checks": returned.unchecked}
+    table = Table(title, ("question", "ratings", "sets", "alpha"), rows)
+    say({**document, "questions": questions}, table, *lines, as_json=json)
 
 
 def _removed(returned: "Ratings") -> list[str]:

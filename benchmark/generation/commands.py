@@ -17,12 +17,11 @@ from divbench.core.console import (
     err,
     internals_option,
     models_option,
-    out,
     output_option,
-    print_json,
     progress,
     prompts_option,
     sampling_option,
+    say,
     with_option_groups,
 )
 from divbench.core.errors import ConfigurationError, InputError, counted
@@ -206,15 +205,11 @@ def generate(
             state |= {"file": str(destination), "label": points.parameter, "sets": len(plan.sets)}
             state |= {"contexts": contexts, "resumed_sets": resumed}
     remove_journal(journal_path)
-    if json:
-        print_json(state)
-        return
     before = f", {resumed} of them sampled before" if resumed else ""
     units, after = ("prompts", "score") if points is None else ("sets", "metrics metaeval")
     written = f"written: {destination}  ({len(plan.sets)} {units} × {counted(k, 'response')}{before})"
     kinds = [f"  {kinds_text(state['counts'])}"] if "counts" in state else []
-    for line in (written, *kinds, f"next: divbench {after} {destination}"):
-        out().print(line, markup=False, soft_wrap=True)
+    say(state, written, *kinds, f"next: divbench {after} {destination}", as_json=json)
 
 
 def _check_output(destination: Path, *, is_sweep: bool) -> None:
@@ -399,12 +394,13 @@ def internals(
         ids = [prompt.prompt_id for prompt in suite.prompts]
         write_internals(target, how, ((name, internals_of(journal.internals(name), how)) for name in ids))
     remove_journal(journal_path)
-    if json:
-        document = {"file": str(target), "prompts": len(ids), "resumed_prompts": len(was_read)}
-        print_json(document | {"read": how.model_dump()})
-        return
-    out().print(f"written: {target}", markup=False, soft_wrap=True)
-    out().print(f"next: divbench score {folder}", markup=False, soft_wrap=True)
+    document: dict[str, Any] = {
+        "file": str(target),
+        "prompts": len(ids),
+        "resumed_prompts": len(was_read),
+        "read": how.model_dump(),
+    }
+    say(document, f"written: {target}", f"next: divbench score {folder}", as_json=json)
 
 
 def _sampling_parameters(settings: "Generation | SamplingSettings") -> "SamplingParameters | None":

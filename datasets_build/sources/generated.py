@@ -6,8 +6,7 @@ read in full, and too small to measure a model.
 """
 
 import json
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from datasets_build import gssbench, scenarios
@@ -15,28 +14,11 @@ from datasets_build.schema import PROMPTS
 from datasets_build.sources.source import Fetch, Row, Split, described
 
 TEXTS = Path(__file__).parent.parent / "demo" / "prompts.jsonl"
-UNIQUE_PROMPTS = 5204
-_PAIRS = {
-    "complement": 500,
-    "factualqa": 500,
-    "random_choice": 500,
-    "subset": 1800,
-    "union": 3000,
-    "intersection": 3000,
-}
-_SCENARIOS = {"scenarios": 25, "mode_count": 200, "pos_pattern": 40}
 
 
-def _pairs(split: str, _: Fetch) -> Iterator[Row]:
-    return gssbench.pairs(split)
-
-
-def _unique_prompts(_: Fetch) -> Iterator[Row]:
-    return gssbench.prompts()
-
-
-def _response_sets(split: str, _: Fetch) -> Iterator[Row]:
-    return scenarios.rows(split)
+def _splits(rows: Callable[[str], Iterator[Row]], **counts: int) -> tuple[Split, ...]:
+    """Make the splits of a dataset whose rows a generator makes from the name of the split."""
+    return tuple(Split(name, lambda _, name=name: rows(name), (), count) for name, count in counts.items())
 
 
 def _demo_prompts(_: Fetch) -> Iterator[Row]:
@@ -44,27 +26,17 @@ def _demo_prompts(_: Fetch) -> Iterator[Row]:
         yield {"original_prompt": None, "context_lost": None, "paraphrases": []} | json.loads(line)
 
 
+_PAIRS = _splits(
+    gssbench.pairs, complement=500, factualqa=500, random_choice=500, subset=1800, union=3000, intersection=3000
+)
 GSSBENCH = described(
     "gssbench",
     gssbench.VERSION,
-    (),
     {
-        "gssbench": (
-            gssbench.PAIRS,
-            tuple(Split(name, partial(_pairs, name), (), count) for name, count in _PAIRS.items()),
-        ),
-        "gssbench_prompts": (gssbench.PROMPTS, (Split("prompts", _unique_prompts, (), UNIQUE_PROMPTS),)),
+        "gssbench": (gssbench.PAIRS, _PAIRS),
+        "gssbench_prompts": (gssbench.PROMPTS, (Split("prompts", lambda _: gssbench.prompts(), (), 5204),)),
     },
 )
-SCENARIOS = described(
-    "scenarios",
-    scenarios.VERSION,
-    (),
-    {
-        "scenarios": (
-            scenarios.SCHEMA,
-            tuple(Split(name, partial(_response_sets, name), (), count) for name, count in _SCENARIOS.items()),
-        )
-    },
-)
-DEMO = described("demo", "1.0.0", (), {"demo": (PROMPTS, (Split("prompts", _demo_prompts, (), 24),))})
+_SETS = _splits(scenarios.rows, scenarios=25, mode_count=200, pos_pattern=40)
+SCENARIOS = described("scenarios", scenarios.VERSION, {"scenarios": (scenarios.SCHEMA, _SETS)})
+DEMO = described("demo", "1.0.0", {"demo": (PROMPTS, (Split("prompts", _demo_prompts, (), 24),))})

@@ -7,29 +7,17 @@ prompts whose shortest response has under 50 bytes are dropped.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from importlib import resources
 from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.sources.source import Fetch, File, Split, described
+from datasets_build.sources.source import Fetch, Split, described
 from divbench.core.errors import InputError
 
 STAGES = ("base", "sft", "dpo", "instruct")
 PROMPT_SETS = ("alpacaeval", "nbcurated")
 SHORTEST = 50
-REPOSITORY = "https://raw.githubusercontent.com/AMindToThink/icl-diversity"
 REPORT = "olmo/reference/length_match_report.json"
-_COMMITS = {
-    "generations/base_alpacaeval.jsonl": "a9074d617218f050e1bbecdf4ffc9bccc8f8ae06",
-    "generations/base_nbcurated.jsonl": "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-    "generations/sft_alpacaeval.jsonl": "d6ed94a092808d97bb4be4a6fd7a555454e17b54",
-    "generations/sft_nbcurated.jsonl": "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-    "generations/dpo_alpacaeval.jsonl": "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-    "generations/dpo_nbcurated.jsonl": "aeda3384f9410e1ce27e09dc78979a36dca5ba4a",
-    "generations/instruct_alpacaeval.jsonl": "ea06ddc16ac527b18e3257886a4b626f9077189d",
-    "generations/instruct_nbcurated.jsonl": "ea06ddc16ac527b18e3257886a4b626f9077189d",
-}
 
 SCHEMA = pa.schema(
     [
@@ -128,18 +116,6 @@ def _path(stage: str, prompt_set: str) -> str:
     return f"olmo/generations/{stage}_{prompt_set}.jsonl"
 
 
-def _files() -> tuple[File, ...]:
-    """List the generations, each at its commit of the repository, and the report."""
-    files = []
-    for line in (resources.files("datasets_build.sources") / "olmo.sha256").read_text("utf-8").splitlines():
-        sha256, path = line.split()
-        name = path.removeprefix("olmo/")
-        files.append(File(path, sha256, urls=(f"{REPOSITORY}/{_COMMITS[name]}/results/rlhf_experiment/{name}",)))
-    report = "214a0c517ca15afef4f3ea643a830881cbaec52f7679de0d7a06fe29a1acdb01"
-    files.append(File(REPORT, report, found_in=f"{REPOSITORY}, folder results/rlhf_experiment", optional=True))
-    return tuple(files)
-
-
 def _splits() -> tuple[Split, ...]:
     counts = {"alpacaeval": (800, 600), "nbcurated": (400, 156)}
     splits = []
@@ -152,4 +128,4 @@ def _splits() -> tuple[Split, ...]:
     return tuple(splits)
 
 
-SOURCE = described("olmo", "1.0.0", _files(), {"olmo_stages": (SCHEMA, _splits())})
+SOURCE = described("olmo", "1.0.0", {"olmo_stages": (SCHEMA, _splits())})

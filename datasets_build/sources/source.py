@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version as version_of
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -93,12 +94,9 @@ class Source:
 
 
 def described(
-    name: str,
-    version: str,
-    files: tuple[File, ...],
-    tables: Mapping[str, tuple[pa.Schema, tuple[Split, ...]]],
+    name: str, version: str, tables: Mapping[str, tuple[pa.Schema, tuple[Split, ...]]] = MappingProxyType({})
 ) -> Source:
-    """Make a source whose texts are in `NAME.toml` beside its module: licence, citation, flaws and descriptions.
+    """Make a source that `NAME.toml` describes: licence, citation, flaws, configs, and its files with their hashes.
 
     A source without a citation is our own and cites this package, with its `citation_note`. A config without its own
     `fields` has those of the whole file.
@@ -114,7 +112,7 @@ def described(
         name=name,
         title=texts["title"],
         version=version,
-        files=files,
+        files=tuple(File(**file | {"urls": tuple(file.get("urls", ()))}) for file in texts.get("files", ())),
         licence=texts["licence"],
         citation=texts.get("citation") or divbench_citation(f"divbench_{name}", texts.get("citation_note")),
         paper=texts["paper"],

@@ -9,19 +9,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.sources.source import Fetch, File, Split, described
+from datasets_build.sources.source import Fetch, Split, described
 from divbench.core.errors import InputError
 from divbench.core.files import canonical_json
 
 TASKS = ("story_gen", "resp_gen", "prompt_gen")
-RAW = "https://raw.githubusercontent.com/fabriceyhc/diversity-eval/de683e4d13095c29e940ac82eda5e577673b0b53/data/raw"
-ARCHIVE = "http://diversity-eval.s3-us-west-2.amazonaws.com/data.zip, folder with_metrics"
 REPORTED = ("averaged_distinct_ngrams", "averaged_cosine_similarity", "bert_score", "bert_sts", "sent_bert")
 
 _STEM = {
@@ -166,18 +163,6 @@ def _check_subset(path: Path, task: str, raw: list[dict[str, str]], whole: set[s
         raise InputError(f"{path}: {len(outside)} sets are not in {name}, the first of sample_id {outside[0]}")
 
 
-def _files() -> tuple[File, ...]:
-    """List the raw files and, beside them, the released metric columns for the same rows (in `reference`)."""
-    files = []
-    for line in (resources.files("datasets_build.sources") / "tevet.sha256").read_text("utf-8").splitlines():
-        sha256, path = line.split()
-        if path.startswith("tevet/raw/"):
-            files.append(File(path, sha256, urls=(f"{RAW}/{path.removeprefix('tevet/raw/')}",)))
-        else:
-            files.append(File(path, sha256, found_in=ARCHIVE, optional=True))
-    return tuple(files)
-
-
 def _splits(variant: str, ending: str = "") -> tuple[Split, ...]:
     splits = []
     for task, count in zip(TASKS, _COUNTS[variant], strict=True):
@@ -195,7 +180,6 @@ def _splits(variant: str, ending: str = "") -> tuple[Split, ...]:
 SOURCE = described(
     "tevet",
     "1.0.0",
-    _files(),
     {
         "contest": (SCHEMA, _splits("contest")),
         "mcdiv": (SCHEMA, _splits("mcdiv")),

@@ -7,12 +7,13 @@ import pytest
 
 from datasets_build.download import MIRROR_VARIABLE, mirror_folder
 from datasets_build.load import find_suite, load_split, load_suite, load_table
-from datasets_build.sources.noveltybench import CURATED
+from datasets_build.sources.noveltybench import SOURCE
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError
 from divbench.core.files import sha256_of
 
 # Published results name it: it changes only when a prompt does, and that is to be seen in a review.
 DEMO_REVISION = "02e65b3b7285"
+CURATED = SOURCE.files[0]
 
 
 def test_the_demo_suite_has_four_prompts_of_each_of_six_categories() -> None:

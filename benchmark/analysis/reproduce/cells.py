@@ -18,7 +18,7 @@ from benchmark.analysis.metaeval.labelled import Floats, Labelled, load_labelled
 from benchmark.metrics.metric import Missing
 from datasets_build.download import Fetcher
 from datasets_build.sources.noveltybench import SUBMISSIONS, submission_path
-from datasets_build.sources.source import File, Source
+from datasets_build.sources.source import described
 
 PUBLISHED = Path(__file__).parent / "published"
 MARGIN = " ±"  # ends the columns of GSSBench's margins
@@ -78,34 +78,7 @@ def read_published(folder: Path = PUBLISHED) -> dict[str, tuple[Published, ...]]
 PER_PROMPT_D = "olmo/reference/per_prompt_D.csv"
 SCENARIOS_GPT2 = "scenarios/scenario_metrics_v3_gpt2_100perm.json"
 GEMINI, GPT_4O = (submission_path(name) for name in ("gemini-1.5-pro", "gpt-4o"))
-# Results published by others: read as they are, not built into a dataset.
-RESULTS = Source(
-    name="published results",
-    title="Values that were published for each prompt",
-    version="1.0.0",
-    files=(
-        File(
-            PER_PROMPT_D,
-            "762fe69eb159dea52c6543f8956b811f57e09757ecc85a76dfc8c93f7de97f7b",
-            found_in="the values of D_Can for each prompt and stage, read off the vector figures "
-            "metric_correlation_scatter_* in figures/rlhf_experiment of the authors' repository "
-            "(AMindToThink/icl-diversity)",
-        ),
-        File(
-            SCENARIOS_GPT2,
-            "65788a2c2615f44e010343094eddfaa563b1d724249b0159e5c9ed47601fb6e8",
-            found_in="results of the authors' repository (AMindToThink/icl-diversity)",
-        ),
-        SUBMISSIONS.file(GEMINI),
-        SUBMISSIONS.file(GPT_4O),
-        *qwen25.SOURCE.files,
-    ),
-    licence="none stated for D_Can's; NoveltyBench's MIT",
-    citation="",
-    paper="",
-    flaws=(),
-    configs=(),
-)
+RESULTS = (described("published_results", "1.0.0"), SUBMISSIONS, qwen25.SOURCE)
 
 
 @dataclass(slots=True)
@@ -117,8 +90,9 @@ class Inputs:
     _labelled: dict[str, Labelled] = field(default_factory=dict, init=False)
 
     def file(self, path: str) -> Path:
-        """Return the local copy of one of `RESULTS`."""
-        return Fetcher(RESULTS, self.mirror, network=False)(path)
+        """Return the local copy of a file of one of `RESULTS`."""
+        source = next(source for source in RESULTS if any(file.path == path for file in source.files))
+        return Fetcher(source, self.mirror, network=False)(path)
 
     def labelled(self, name: str) -> Labelled:
         """Return the sets of a task, loaded once."""
