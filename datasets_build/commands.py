@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from divbench.core.console import JsonOption, MirrorOption, err, print_json, progress, say
-from divbench.core.tables import Table, styled
+from divbench.core.tables import Styled, Table, styled
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -146,12 +146,12 @@ def info(
     notes = ["" if file.urls else ", optional and not downloaded" for file in files]
     say(
         document,
-        f"{name}: {config.about}. {config.made}",
-        f"version {source.version}; licence: {source.licence}; {source.paper or 'our own'}",
+        Styled(f"{name}: {config.about}. {config.made}"),
+        Styled(f"version {source.version}; licence: {source.licence}; {source.paper or 'our own'}"),
         Table("Splits", ("split", "rows"), list(splits.items())),
         Table("Fields", ("field", "type", "what"), [(field, *of) for field, of in fields.items()], numbers=()),
         *(f"{f.path}{note}: SHA-256 {f.sha256}, {f.origin}" for f, note in zip(files, notes, strict=True)),
-        *(f"- {flaw}" for flaw in source.flaws),
+        *(Styled(f"- {flaw}") for flaw in source.flaws),
         *source.citation.splitlines(),
         as_json=json,
     )

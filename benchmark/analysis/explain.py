@@ -94,35 +94,27 @@ class Explanation:
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON: in bits, in bits/byte where a name has `rate`; null for unknown numbers."""
         design, surprisals = self.read.design, self.read.surprisals
-        counts, alone, last = surprisals.byte_counts.tolist(), self.alone.tolist(), self.last.tolist()
+        columns = surprisals.byte_counts.tolist(), self.alone.tolist(), self.last.tolist(), self.tokens
+        responses = [
+            {"text": text, "bytes": size, "bits_alone": alone, "bits_last": last, "bits_saved": alone - last}
+            | {"tokens": tokens}
+            for text, size, alone, last, tokens in zip(self.response_set.responses, *columns, strict=True)
+        ]
+        curve = {name: getattr(self, name).tolist() for name in ("bits", "bits_error", "rate", "rate_error")}
+        values = {}
+        for metric in SCALARS:
+            value = self.values[metric.id]
+            known = {"value": None, "missing": value.reason} if isinstance(value, Missing) else {"value": value}
+            values[metric.id] = {"title": metric.title, "unit": metric.unit} | known
         document = {
             "model": self.model,
             "layout": str(self.layout),
             "prompt": self.response_set.prompt,
-            "responses": [
-                {
-                    "text": text,
-                    "bytes": counts[i],
-                    "bits_alone": alone[i],
-                    "bits_last": last[i],
-                    "bits_saved": alone[i] - last[i],
-                    "tokens": self.tokens[i],
-                }
-                for i, text in enumerate(self.response_set.responses)
-            ],
+            "responses": responses,
             "orders": {"plan": str(self.plan), "design": design.name, "orders": design.orders.tolist()},
             "bits": surprisals.bits.tolist(),
-            "curve": {
-                "bits": self.bits.tolist(),
-                "bits_error": self.bits_error.tolist(),
-                "rate": self.rate.tolist(),
-                "rate_error": self.rate_error.tolist(),
-                "estimator": self.estimator,
-            },
-            "values": {
-                metric.id: {"title": metric.title, "unit": metric.unit} | _as_json(self.values[metric.id])
-                for metric in SCALARS
-            },
+            "curve": curve | {"estimator": self.estimator},
+            "values": values,
             "bands": self.bands,
             "fits": {
                 name: asdict(fit) | {"at_bounds": fit.at_bounds, "converged": fit.converged}
@@ -135,7 +127,10 @@ class Explanation:
     def _pairs_as_json(self) -> dict[str, Any]:
         if isinstance(self.pairs, Missing):
             return {"missing": self.pairs.reason}
-        summary, strongest = self.pairs.summary, self.pairs.strongest
+        summary, strongest = self.pairs.summary, None
+        if self.pairs.strongest:
+            response, after = self.pairs.strongest
+            strongest = {"response": response, "after": after, "tokens": self.strongest}
         return {
             "alone": self.pairs.alone.tolist(),
             "given": self.pairs.given.tolist(),
@@ -144,9 +139,7 @@ class Explanation:
             "mean_saved": summary.off_diagonal,
             "share_positive": summary.share_positive,
             "asymmetry": summary.asymmetry,
-            "strongest": {"response": strongest[0], "after": strongest[1], "tokens": self.strongest}
-            if strongest
-            else None,
+            "strongest": strongest,
         }
 
 
@@ -155,14 +148,12 @@ def explain(
     response_set: ResponseSet,
     layout: Layout = DEFAULT_LAYOUT,
     plan: OrderPlan | None = None,
-    *,
-    max_paired: int = MAX_PAIRED,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Explanation:
     """Read one set with a language model, by default in one balanced square of orders; explain what it yields.
 
     Blank responses and placeholders must be removed before, as the scorer does. With an empty response in the set,
-    standard errors are unknown and there are no pairs. A set of more than `max_paired` responses is not read in pairs.
+    standard errors are unknown and there are no pairs. A set of more than `MAX_PAIRED` responses is not read in pairs.
     """
     plan = plan or OrderPlan()
     (read,) = read_sets([response_set], model, layout, plan)
@@ -180,7 +171,11 @@ def explain(
     else:  # these orders estimate the last position alone
         bands = replace(bands, coherent_excess_rate=(math.nan, math.nan))
         bits, rate = (np.append(np.full(len(curve) - 1, np.nan), curve[-1]) for curve in (bits, rate))
-    pairs = _pairs(model, layout, response_set, max_paired, progress)
+    texts = response_set.responses
+    pairs = _pairs(model, layout, response_set, progress)
+    strongest = None
+    if not isinstance(pairs, Missing) and pairs.strongest and layout.boundaries == "exact":
+        strongest = pair_tokens(model, layout, response_set.prompt, *(texts[i] for i in pairs.strongest))
     return Explanation(
         response_set=response_set,
         model=model.signature,
@@ -196,9 +191,9 @@ def explain(
         bands=bands,
         fits=fits,
         last=_last_bits(read),
-        tokens=token_surprisals(model, layout, response_set.prompt, response_set.responses),
+        tokens=token_surprisals(model, layout, response_set.prompt, texts),
         pairs=pairs,
-        strongest=_strongest(model, layout, response_set, pairs),
+        strongest=strongest,
     )
 
 
@@ -220,24 +215,11 @@ def _last_bits(read: SetSurprisals) -> Floats:
 
 
 def _pairs(
-    model: CausalLM, layout: Layout, response_set: ResponseSet, most: int, progress: Callable[[int], None]
+    model: CausalLM, layout: Layout, response_set: ResponseSet, progress: Callable[[int], None]
 ) -> PairwiseSurprisals | Missing:
-    if len(response_set.responses) > most:
-        return Missing(f"more than {most} responses")
+    if len(response_set.responses) > MAX_PAIRED:
+        return Missing(f"more than {MAX_PAIRED} responses")
     try:
         return pairwise_surprisals(model, layout, response_set.prompt, response_set.responses, progress)
     except Unscorable as error:
         return Missing(str(error))
-
-
-def _strongest(
-    model: CausalLM, layout: Layout, response_set: ResponseSet, pairs: PairwiseSurprisals | Missing
-) -> tuple[TokenSaving, ...] | None:
-    if isinstance(pairs, Missing) or pairs.strongest is None or layout.boundaries != "exact":
-        return None
-    i, j = pairs.strongest
-    return pair_tokens(model, layout, response_set.prompt, response_set.responses[i], response_set.responses[j])
-
-
-def _as_json(value: Value) -> dict[str, Any]:
-    return {"value": None, "missing": value.reason} if isinstance(value, Missing) else {"value": value}

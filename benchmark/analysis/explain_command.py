@@ -110,11 +110,6 @@ def explain(
         except Unscorable as error:
             hint = "give two or more responses that fit the model"
             raise InputError(f"{chosen.title} cannot be scored: {error}", hint) from error
-    orders = None if precision is None else explanation.orders_for(precision)
-    if json:
-        document = explanation.as_json() | {"left_out": chosen.left_out}
-        print_json(document | ({} if orders is None else {"balanced_orders_needed": orders}))
-        return
     blocks: list[Block] = [
         f"{chosen.title}: {counted(n, 'response')}, read by {explanation.model} ({explanation.layout})",
         f"Prompt: {shortened(chosen.response_set.prompt, PROMPT_LENGTH)}",
@@ -123,10 +118,15 @@ def explain(
     if n > MAX_ROWS:
         blocks.append(f"The first {MAX_ROWS} positions and responses are shown; --json has all.")
     blocks += notes(explanation)
+    document = explanation.as_json() | {"left_out": chosen.left_out}
     if precision is not None:
+        orders = document["balanced_orders_needed"] = explanation.orders_for(precision)
         target = f"a standard error of {precision:g} bits/byte"
         blocks.append(f"For a_n with {target}: at most about {orders} balanced orders.")
-    print_blocks(blocks, out())
+    if json:
+        print_json(document)
+    else:
+        print_blocks(blocks, out())
 
 
 def load_model(profile: "Profile") -> "CausalLM":
@@ -178,12 +178,14 @@ def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path 
     from datasets_build.sources import DATASETS, find_config
 
     source, config = find_config(name)
-    columns = set(config.schema.names)
-    prompt = next((column for column in ("context", "prompt") if column in columns), None)
-    if prompt is None or not {"set_id", "responses"} <= columns:
-        configs = [entry for dataset in DATASETS for entry in dataset.configs]
-        others = [entry.name for entry in configs if {"set_id", "responses"} <= set(entry.schema.names)]
-        raise ConfigurationError(f"{name} has no response sets", f"one of {', '.join(others)}")
+    prompt_of = {
+        entry.name: next((name for name in ("context", "prompt") if name in entry.schema.names), None)
+        for entry in (entry for dataset in DATASETS for entry in dataset.configs)
+        if {"set_id", "responses"} <= set(entry.schema.names)
+    }
+    prompt = prompt_of.get(name)
+    if prompt is None:
+        raise ConfigurationError(f"{name} has no response sets", f"one of {', '.join(prompt_of)}")
     if split is None:
         splits = ", ".join(entry.name for entry in config.splits)
         raise ConfigurationError("no split is named", f"name one of {name} with --split: {splits}")

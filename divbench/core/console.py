@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.segment import Segment
 
 from divbench.core.files import plain_json
-from divbench.core.tables import Report, Table, print_blocks, printable, to_terminal, write_report
+from divbench.core.tables import Block, Report, print_blocks, printable, write_report
 
 PIPED_WIDTH = 160
 SECONDS_A_LINE = 15.0  # between lines of progress, without a terminal
@@ -145,13 +145,16 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
-def say(document: Any, *blocks: str | Table, as_json: bool) -> None:
-    """Print a JSON document, or else lines and tables for people, on stdout; they may contain untrusted text."""
+def say(document: Any, *blocks: Block, as_json: bool) -> None:
+    """Print a JSON document, or else text for people, on stdout: lines that stay whole, styled paragraphs, tables."""
     if as_json:
         print_json(plain_json(document))
         return
     for block in blocks:
-        out().print(to_terminal(block) if isinstance(block, Table) else block, markup=False, soft_wrap=True)
+        if isinstance(block, str):  # it may be untrusted
+            out().print(block, markup=False, soft_wrap=True)
+        else:
+            print_blocks([block], out())
 
 
 def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:

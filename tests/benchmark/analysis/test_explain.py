@@ -258,8 +258,9 @@ def test_an_empty_response_leaves_errors_and_pairs_unknown() -> None:
     assert found.tokens[1] == ()
 
 
-def test_a_large_set_is_not_read_in_pairs() -> None:
-    found = explain(HashLM(), SET, max_paired=3)
+def test_a_large_set_is_not_read_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explaining, "MAX_PAIRED", 3)
+    found = explain(HashLM(), SET)
     assert found.pairs == Missing("more than 3 responses")
     assert found.strongest is None
     assert found.as_json()["pairs"] == {"missing": "more than 3 responses"}
