@@ -78,6 +78,9 @@ class Model:
     result: Result | None
     scorers: tuple[Scorer, ...]  # scorers of its metrics, in the published order
     missing: dict[str, Missing] = field(default_factory=dict)  # requested metrics without scores, with the reasons
+    evaluations: dict[str, PairEvaluation] = field(default_factory=dict)
+    # Differences by metric from the one to compare with; empty without such a metric.
+    comparisons: dict[str, PairComparison] = field(default_factory=dict)
 
     @property
     def aggregates(self) -> Sequence[Aggregate]:
@@ -90,39 +93,28 @@ class Model:
         metrics: dict[str, list[str]] = {}
         for name, missing in self.missing.items():
             metrics.setdefault(missing.reason, []).append(name)
-        return [f"{', '.join(names)}: {reason}" for reason, names in metrics.items()]
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A model with its accuracies."""
-
-    model: Model
-    evaluations: dict[str, PairEvaluation]
-    # Differences by metric from the one to compare with; empty without such a metric.
-    comparisons: dict[str, PairComparison]
+        return [f"{self.name}: {', '.join(names)}: {reason}" for reason, names in metrics.items()]
 
     @property
     def equivalence(self) -> str | None:
         """Signature of the equivalence backend; None if no evaluated metric reads classes."""
-        scores = [score for score in self.model.aggregates if score.metric in _OF_CLASSES & self.evaluations.keys()]
+        scores = [score for score in self.aggregates if score.metric in _OF_CLASSES & self.evaluations.keys()]
         return scores[0].signature.models[0] if scores and scores[0].signature.models else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the model and its accuracies for `plain_json`."""
-        result = self.model.result
-        signatures = {score.metric: str(score.signature) for score in self.model.aggregates}
+        signatures = {score.metric: str(score.signature) for score in self.aggregates}
         names = ("submission_id", "result_id", "k", "profile")
         return {
-            "name": self.model.name,
-            "model_id": None if result is None else result.manifest.system.model_id,
-            **{name: getattr(result, name, None) for name in names},
+            "name": self.name,
+            "model_id": None if self.result is None else self.result.manifest.system.model_id,
+            **{name: getattr(self.result, name, None) for name in names},
             "equivalence": self.equivalence,
             "signatures": {name: signatures[name] for name in self.evaluations if name in signatures},
             "best": sorted(_best({name: result.mean_of_splits.strict for name, result in self.evaluations.items()})),
             "evaluations": self.evaluations,
             "comparisons": self.comparisons,
-            "missing": {name: missing.reason for name, missing in self.model.missing.items()},
+            "missing": {name: missing.reason for name, missing in self.missing.items()},
         }
 
 
@@ -145,7 +137,7 @@ class Block:
     title: str  # name of the model (untrusted text), or of the group of rows
     beneath: str  # details (untrusted text)
     rows: tuple[Row, ...]
-    model: Evaluated | None = None  # the model; None for references and published numbers
+    model: Model | None = None  # the model; None for references and published numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +145,7 @@ class GssStudy:
     """The outcome of `divbench metrics gss`."""
 
     suite: str
-    models: tuple[Evaluated, ...]  # models in the order given
+    models: tuple[Model, ...]  # models in the order given
     references: dict[str, PairEvaluation]  # scorers that are known beforehand, by name
     against: str | None  # the metric or reference that all are compared with, within each model
     how: Resampling  # settings of the bootstrap
@@ -162,7 +154,7 @@ class GssStudy:
     @property
     def blocks(self) -> tuple[Block, ...]:
         """Return the models, then the references, then the published numbers."""
-        models = [Block(item.model.name, _about(item.model), _rows(item.evaluations), item) for item in self.models]
+        models = [Block(model.name, _about(model), _rows(model.evaluations), model) for model in self.models]
         references = _rows({name: self.references[name] for name in REFERENCES}, best=False)
         return (*models, Block("references", "scorers that are known beforehand", references), *self.published)
 
@@ -170,9 +162,9 @@ class GssStudy:
     def differing(self) -> list[str]:
         """Metrics whose signatures differ between models, other than by the model that internals are of."""
         signatures: dict[str, set[Signature]] = {}
-        for entry in self.models:
-            for score in entry.model.aggregates:
-                if score.metric in entry.evaluations:
+        for model in self.models:
+            for score in model.aggregates:
+                if score.metric in model.evaluations:
                     signature = score.signature
                     if score.metric in _OF_INTERNALS:
                         signature = signature.model_copy(update={"models": ()})
@@ -281,9 +273,6 @@ def evaluate(
         raise ConfigurationError(
             f"there is nothing to evaluate: {'; '.join(reasons)}", "name other metrics by --metric"
         )
-    known = {scorer.name for model in models for scorer in model.scorers} | references.keys()
-    if against is not None and against not in known:
-        raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(sorted(known))}")
     settings = asdict(how)
 
     def evaluation(scores: Mapping[str, float]) -> PairEvaluation:
@@ -296,13 +285,9 @@ def evaluate(
         pool = {**references, **{scorer.name: scorer.scores for scorer in model.scorers}}
         other = pool.get(against or "")
         compared = [scorer for scorer in model.scorers if other is not None and scorer.name != against]
-        evaluated.append(
-            Evaluated(
-                model,
-                {scorer.name: evaluation(scorer.scores) for scorer in model.scorers},
-                {scorer.name: compare_pairs(pairs, scorer.scores, other or {}, **settings) for scorer in compared},
-            )
-        )
+        evaluations = {scorer.name: evaluation(scorer.scores) for scorer in model.scorers}
+        comparisons = {scorer.name: compare_pairs(pairs, scorer.scores, other or {}, **settings) for scorer in compared}
+        evaluated.append(replace(model, evaluations=evaluations, comparisons=comparisons))
     of_references = {name: evaluation(scores) for name, scores in references.items()}
     return GssStudy(suite, tuple(evaluated), of_references, against, how, tuple(published))
 
@@ -394,10 +379,10 @@ def notes(study: GssStudy) -> list[str]:
             "Accuracies of different models are not comparable where k, the profile or the equivalence backend "
             f"differs: {', '.join(differing)}"
         )
-    for entry in study.models:
-        lines += [f"{entry.model.name}: {line}" for line in entry.model.missing_lines]
-        if study.against is not None and not entry.comparisons:
-            lines.append(f"{entry.model.name}: nothing to compare with {study.against}")
+    for model in study.models:
+        lines += model.missing_lines
+        if study.against is not None and not model.comparisons:
+            lines.append(f"{model.name}: nothing to compare with {study.against}")
     return lines
 
 
@@ -440,11 +425,10 @@ def _differences(title: str, comparisons: Mapping[str, PairComparison]) -> Table
 def _records(study: GssStudy) -> Table:
     """Make a table of one row for each model, metric, part and number, in full precision."""
     rows: list[tuple[Cell, ...]] = []
-    for entry in study.models:
-        result = entry.model.result
-        ids = ("", "") if result is None else (result.submission_id, result.result_id)
-        for metric, evaluation in entry.evaluations.items():
-            rows += [(entry.model.name, *ids, metric, *line) for line in _records_of(evaluation)]
+    for model in study.models:
+        ids = ("", "") if model.result is None else (model.result.submission_id, model.result.result_id)
+        for metric, evaluation in model.evaluations.items():
+            rows += [(model.name, *ids, metric, *line) for line in _records_of(evaluation)]
     for name, evaluation in study.references.items():
         rows += [("references", "", "", name, *line) for line in _records_of(evaluation)]
     return Table("", ("model", "submission", "result", "metric", "part", "number", "value", "low", "high"), rows)

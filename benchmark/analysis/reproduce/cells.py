@@ -168,18 +168,10 @@ class Reproduced:
     def as_json(self) -> dict[str, Any]:
         """Return the table for `--json` and files."""
         cells = [
-            {
-                "table": cell.published.table,
-                "row": cell.published.row,
-                "column": cell.published.column,
-                "ours": cell.ours,
-                "published": cell.published.printed,
-                "difference": cell.difference,
-                "verdict": cell.verdict,
-                "about": cell.about,
-                "source": cell.published.source,
-            }
-            for cell in self.cells
+            {"table": number.table, "row": number.row, "column": number.column, "ours": cell.ours}
+            | {"published": number.printed, "difference": cell.difference}
+            | {"verdict": cell.verdict, "about": cell.about, "source": number.source}
+            for cell, number in ((cell, cell.published) for cell in self.cells)
         ]
         return {"id": self.id, "title": self.title, "notes": self.notes, "counts": self.counts, "cells": cells}
 

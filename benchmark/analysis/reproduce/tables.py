@@ -6,14 +6,25 @@ GSSBench's responses (arXiv:2510.12699) were not released, so accuracies cannot 
 whether its Table 2 is the mean of A10, and whether A10's margins follow from its accuracies.
 """
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 from statistics import fmean
 
 from benchmark.analysis.reproduce import decan, tevet
-from benchmark.analysis.reproduce.cells import GEMINI, GPT_4O, MARGIN, Inputs, Ours, Place, Reproduced, compare_all
+from benchmark.analysis.reproduce.cells import (
+    GEMINI,
+    GPT_4O,
+    MARGIN,
+    PUBLISHED,
+    Inputs,
+    Ours,
+    Place,
+    Reproduced,
+    compare_all,
+)
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import distinct_k, of_reported, utility_k
 from divbench.core.errors import ConfigurationError, InputError
@@ -95,73 +106,30 @@ class PublishedTable:
     """A table of a paper."""
 
     id: str
-    title: str
     compute: Callable[[Inputs], Ours]  # function that returns our value of each published number
+    title: str
     notes: tuple[str, ...] = ()
 
 
-_AS_CODED = "OCA is computed as in the authors' code: in the better of both directions, with a slack of 1e-5."
-
-TABLES: tuple[PublishedTable, ...] = (
-    PublishedTable(
-        "tevet-2",
-        "Tevet & Berant, Table 2: decTest, Spearman's rho with temperature",
-        tevet.decoding_test,
-        (
-            "rho is computed over all sets; the table has its mean over 100 random draws of 200 of them.",
-            "absHDS is rated on 203 sets.",
-        ),
-    ),
-    PublishedTable(
-        "tevet-4",
-        "Tevet & Berant, Table 4: conTest",
-        partial(tevet.content_test, config="contest", not_released=("aspHDS-form", "aspHDS-content")),
-        (_AS_CODED, "The paper says 200 sets per task; 250, 220 and 200 were released."),
-    ),
-    PublishedTable(
-        "tevet-8", "Tevet & Berant, Table 8: McDiv", partial(tevet.content_test, config="mcdiv"), (_AS_CODED,)
-    ),
-    PublishedTable(
-        "tevet-9",
-        "Tevet & Berant, Table 9: McDiv_nuggets",
-        partial(tevet.content_test, config="mcdiv_nuggets"),
-        (_AS_CODED,),
-    ),
-    PublishedTable(
-        "tevet-10",
-        "Tevet & Berant, Table 10: 200 sets of McDiv_nuggets with human scores",
-        partial(tevet.content_test, config="mcdiv_nuggets", ending="_with_hds"),
-        (_AS_CODED,),
-    ),
-    PublishedTable("decan-2", "D_Can, Table 2: conTest, McDiv_nuggets, McDiv", decan.content_test, (_AS_CODED,)),
-    PublishedTable(
-        "decan-3",
-        "D_Can, Table 3: decTest",
-        decan.decoding_test,
-        (
-            "The authors leave out one set of prompt_gen whose responses are blank; Tevet & Berant keep it, so their "
-            "numbers are 0.742 for SentBERT and 0.912 for distinct-n.",
-        ),
-    ),
-    PublishedTable("decan-4", "D_Can, Table 4: OLMo's stages, paired by prompt", decan.stages),
-    PublishedTable("decan-5", "D_Can, Table 5: scenarios", decan.scenarios),
-    PublishedTable("decan-7", "D_Can, Table 7: surprise of the first response by class", decan.confound),
-    PublishedTable("gssbench-2", "GSSBench, Table 2: the mean accuracy over six datasets", gssbench_macro_average),
-    PublishedTable(
-        "gssbench-a10",
-        "GSSBench, Table A10: accuracy on each dataset with its 95% margin",
-        gssbench_by_dataset,
-        ("Names of datasets and metrics are missing from the text that we read; we inferred them from Table 2.",),
-    ),
-    PublishedTable(
-        "noveltybench-1",
-        "NoveltyBench, Table 1: distinct and utility of 10 generations",
-        noveltybench_models,
-        (
-            "The table's distinct is one more than the number of classes, eq. 1 of the paper; since 2025-05-24 the "
-            "project's website shows the number of classes.",
-        ),
-    ),
+_COMPUTE: Mapping[str, Callable[[Inputs], Ours]] = {
+    "tevet-2": tevet.decoding_test,
+    "tevet-4": partial(tevet.content_test, config="contest", not_released=("aspHDS-form", "aspHDS-content")),
+    "tevet-8": partial(tevet.content_test, config="mcdiv"),
+    "tevet-9": partial(tevet.content_test, config="mcdiv_nuggets"),
+    "tevet-10": partial(tevet.content_test, config="mcdiv_nuggets", ending="_with_hds"),
+    "decan-2": decan.content_test,
+    "decan-3": decan.decoding_test,
+    "decan-4": decan.stages,
+    "decan-5": decan.scenarios,
+    "decan-7": decan.confound,
+    "gssbench-2": gssbench_macro_average,
+    "gssbench-a10": gssbench_by_dataset,
+    "noveltybench-1": noveltybench_models,
+}
+_TEXTS = tomllib.loads((PUBLISHED / "tables.toml").read_text(encoding="utf-8"))
+TABLES: tuple[PublishedTable, ...] = tuple(
+    PublishedTable(name, compute, _TEXTS[name]["title"], tuple(_TEXTS[name].get("notes", ())))
+    for name, compute in _COMPUTE.items()
 )
 
 

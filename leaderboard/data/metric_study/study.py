@@ -265,7 +265,7 @@ def pair_table(report: GssStudy) -> pd.DataFrame:
     for block in report.blocks:
         published = any(block is other for other in report.published)
         kind = "model" if block.model else "published" if published else "references"
-        aggregates = block.model.model.aggregates if block.model else ()
+        aggregates = block.model.aggregates if block.model else ()
         signatures = {score.metric: str(score.signature) for score in aggregates}
         for row in block.rows:
             about = (kind, block.title, block.beneath, row.metric, signatures.get(row.metric))

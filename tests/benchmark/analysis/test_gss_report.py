@@ -72,9 +72,9 @@ def test_what_a_result_lacks_is_told_with_its_mend(result: Result) -> None:
     chosen, lacking = choose(result, scorers, wanted)
     assert [each.name for each in chosen] == ["rouge_l_similarity", "self_bleu"]
     assert Model("a", result, (), lacking).missing_lines == [
-        "energy: there are no internals (divbench metrics internals SUBMISSION --model …, then give the submission)",
-        "distinct_k_reported: no prompt has a value: not reported",
-        "vendi_score: not in the result (give the submission instead)",
+        "a: energy: there are no internals (divbench metrics internals SUBMISSION --model …, then give the submission)",
+        "a: distinct_k_reported: no prompt has a value: not reported",
+        "a: vendi_score: not in the result (give the submission instead)",
     ]
     _, scored_here = choose(result, scorers, ("energy", "vendi_score"), Path("subs/a"))
     assert [each.reason for each in scored_here.values()] == [
@@ -138,7 +138,5 @@ def test_notes_tell_what_does_not_compare_and_what_is_lacking(result: Result) ->
 
 
 def test_there_must_be_something_to_evaluate(result: Result) -> None:
-    with pytest.raises(ConfigurationError, match="nothing to evaluate: energy: there are no internals"):
+    with pytest.raises(ConfigurationError, match="nothing to evaluate: a: energy: there are no internals"):
         evaluated(model(result))
-    with pytest.raises(ConfigurationError, match="no scores named 'e_average'"):
-        evaluated(model(result, "a", "energy"), against="e_average")

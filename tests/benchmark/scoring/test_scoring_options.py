@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.analysis.gaming_command import gaming
+from benchmark.analysis.commands import gaming
 from benchmark.commands import score
 from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.scoring.options import SEMANTIC, SETTINGS, ProfileOptions, ScoringOptions, metrics_named

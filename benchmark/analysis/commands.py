@@ -1,22 +1,26 @@
-"""`divbench metrics gss`."""
+"""`divbench metrics gaming`, `gss` and `record`: studies of metrics on submissions."""
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.scoring.options import OFFLINE, ProfileOptions
+from benchmark.scoring.options import OFFLINE, SEMANTIC, ProfileOptions
 from divbench.core.console import (
     JsonOption,
+    MirrorOption,
     data_option,
     deliver,
     err,
     output_option,
     progress,
+    say,
     statistics_option,
     with_option_groups,
 )
-from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError, counted
 from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
@@ -191,3 +195,144 @@ def _check_metrics(
     if not profile.metrics(metrics, internals=internals):
         reason, hint = no_internals(submission.folder)
         raise ConfigurationError(f"{submission.folder}: none of the metrics can be computed: {reason}", hint)
+
+
+@with_option_groups
+def gaming(
+    folder: Annotated[Path, typer.Argument(help="Submission folder of the system to attack.")],
+    *,
+    models: ProfileOptions = SEMANTIC,
+    real: Annotated[
+        list[Path] | None,
+        data_option(
+            help="Submission folder of another real system; may be repeated. Gains are in units of their range."
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None, data_option(help="Metric to study; may be repeated; default: all of the profile's.")
+    ] = None,
+    prompts: Annotated[
+        int | None, data_option(min=2, help="Number of prompts, evenly spaced in the suite; default: all.")
+    ] = None,
+    destination: Annotated[Path | None, output_option("--out", help="Report file: .md, .csv or .json.")] = None,
+    mirror: MirrorOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Test whether metrics reward responses that only look diverse: score a submission beside 24 attacks made from it.
+
+    A gain is the mean paired difference between an attack and its source over prompts, with a bootstrap interval, in
+    units of the distance between the least and the most diverse real system (--real). The attacks are those of divbench
+    metrics baseline. Of each prompt, as many responses are used as every system has. Finish reasons are left out,
+    because attacks have none: truncated responses count as complete.
+
+    Example: divbench metrics gaming subs/gpt-4o --real subs/humans --real subs/gemini --out gaming.md
+    """
+    from benchmark.analysis.gaming import gaming_report, study_gaming
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.options import metrics_named
+    from benchmark.surprisal.cache import default_cache_path
+    from datasets_build.load import load_suite
+    from submissions.checking.validate import open_submission
+    from submissions.gaming.attacks import ATTACKS
+
+    check_report_path(destination)
+    profile = models.load(metric)
+    folders = (folder, *(real or []))
+    find_suite = partial(load_suite, mirror=mirror)
+    submissions, suites, _ = zip(*(open_submission(path, find_suite) for path in folders), strict=True)
+    if len({suite.revision for suite in suites}) > 1:
+        raise ConfigurationError("the submissions respond to different prompts", "name submissions of one suite")
+    suite = suites[0]
+    k = min(submission.manifest.generation.k for submission in submissions)
+    count = min(prompts or len(suite.prompts), len(suite.prompts))
+    chosen = {suite.prompts[i * len(suite.prompts) // count].prompt_id for i in range(count)}
+    systems = {
+        submission.manifest.name: {
+            row.prompt_id: row.responses[:k] for row in submission.rows() if row.prompt_id in chosen
+        }
+        for submission in submissions
+    }
+    if len(systems) < len(submissions):
+        raise ConfigurationError("two submissions have the same name", "name each system once")
+    if taken := sorted(systems.keys() & {attack.name for attack in ATTACKS}):
+        hint = "leave it out if it is a baseline, or import it under another name"
+        raise ConfigurationError(f"a submission is named {taken[0]!r}, like an attack", hint)
+    with progress() as bar:
+        task = bar.add_task("scoring", total=(len(systems) + len(ATTACKS)) * count)
+        study = study_gaming(
+            submissions[0].manifest.name,
+            systems,
+            suite,
+            ScoringBackends(profile, default_cache_path()),
+            metrics_named(metric, profile),
+            progress=lambda sets: bar.advance(task, sets),
+        )
+    deliver(gaming_report(study), destination, as_json=json)
+
+
+def record(
+    results: Annotated[list[Path], typer.Argument(help="Result folder scored by a judge; may be repeated.")],
+    destination: Annotated[Path, typer.Option("--out", help="Output file of the record: .npz.")],
+    base: Annotated[
+        Path | None, typer.Option("--base", help="Record to add to; default: the one that ships with the package.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Add responses that a judge has scored to the record of judged responses, with which validity is estimated.
+
+    The record has the vectors and scores of the first responses of classes, and no texts. Responses of other systems to
+    the same prompts are then compared with them: score with --set record=FILE.
+
+    Example: divbench metrics record results/3f2a… --out record.npz
+    """
+    from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
+    from benchmark.validity.record import (
+        SHIPPED,
+        Judgement,
+        load_record,
+        prompt_key,
+        quantised,
+        record_of,
+        save_record,
+    )
+
+    judged = [row for folder in results for row in _judged(folder)]
+    texts = sorted({text for _, _, text, _ in judged})
+    vectors = dict(zip(texts, SentenceTransformersEmbedder(ALL_MINILM_L6_V2).embed(texts), strict=True))
+    old = load_record(base or SHIPPED).judgements()
+    new = [
+        Judgement(prompt_key(prompt), system, quantised(vectors[text]), score) for prompt, system, text, score in judged
+    ]
+    whole = record_of([*old, *new])
+    save_record(whole, destination)
+    say(
+        {"record": str(destination), "added": len(whole.score) - len(old), "responses": len(whole.score)},
+        f"{destination}: {counted(len(whole.score), 'judged response')} to {counted(len(whole.prompts), 'prompt')}, "
+        f"{len(whole.score) - len(old):,} of them new",
+        as_json=json,
+    )
+
+
+def _judged(folder: Path) -> Iterator[tuple[str, str, str, int]]:
+    """Yield prompt, system, text and score of the first responses of scored classes, and of their bare answers."""
+    import pyarrow.parquet as pq
+
+    from benchmark.scoring.per_prompt import CLASSES, TEXTS
+    from benchmark.scoring.results import PER_PROMPT_FILE, require_result
+    from benchmark.validity.record import bare_answer
+
+    result = require_result(folder)
+    if not any("judge-score" in model for score in result.scores for model in score.signature.models):
+        hint = "score the submission with --set equivalence=judge=MODEL@URL"
+        raise InputError(f"{folder}: no judge scored these responses", hint)
+    path = folder / PER_PROMPT_FILE
+    if not {*TEXTS, CLASSES}.issubset(pq.read_schema(path).names):
+        raise InputError(f"{folder}: the result has no texts", "name a result that was scored from a submission")
+    rows: list[dict[str, Any]] = pq.read_table(path, columns=[*TEXTS, CLASSES]).to_pylist()
+    for row in rows:
+        classes = row[CLASSES] or {"labels": [], "qualities": None}
+        for label, quality in enumerate(classes["qualities"] or ()):
+            if quality is not None:
+                first = row["responses"][classes["labels"].index(label)]
+                for text in filter(None, (first, bare_answer(row["prompt"], first))):
+                    yield row["prompt"], result.manifest.name, text, round(quality)
