@@ -22,6 +22,9 @@ from leaderboard.pages.systems import system_labels
 Rows = list[dict[str, Any]]
 
 
+ENDPOINTS = ("boards", "columns", "board", "per_prompt", "responses")
+
+
 class Endpoints:
     """The endpoints, one public method each; the application shows their type hints and docstrings."""
 
@@ -92,7 +95,7 @@ class Endpoints:
 def register(live: LiveResults) -> None:
     """Add the endpoints to the application; call this inside its `gr.Blocks`."""
     endpoints = Endpoints(live)
-    for name in ("boards", "columns", "board", "per_prompt", "responses"):
+    for name in ENDPOINTS:
         api(_reporting(getattr(endpoints, name)), api_name=name, concurrency_limit=4, concurrency_id="tables")
 
 

@@ -11,28 +11,23 @@ from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.middleware.gzip import GZipMiddleware
 
 from divbench.core.console import err, termination_signals
-from divbench.core.errors import InputError
-from divbench.core.tables import Table, to_csv
 from leaderboard.api import register
 from leaderboard.app.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.limits import BodyLimits, fetch_no_addresses
-from leaderboard.app.listening import listening
+from leaderboard.app.listening import be_patient, listening
 from leaderboard.app.navigation import GROUPS, Link, navigation
 from leaderboard.app.permalinks import QUIET, count_on
 from leaderboard.app.theme import CSS, THEME, head
 from leaderboard.data.live_results import LiveResults
 from leaderboard.pages import about, alike, arena, compare, datasets, explore, metrics, models, stages, submit, tradeoff
-from leaderboard.pages.export import ranked_frame
 from leaderboard.pages.system import PATH as SYSTEM_PATH
 from leaderboard.pages.system import system_routes
 from leaderboard.pages.trust import metric_sentences
+from leaderboard.routes import ICON, PageHeads, no_page, routes
 
 TITLE = "DivBench"
 _UPLOADS = (600, 3600)  # seconds between clean-ups of uploads, and the age at which uploads are deleted
@@ -48,21 +43,22 @@ class Page:
     path: str  # path of its address; empty for the first page
     build: Callable[[gr.Blocks, LiveResults], None]  # creates its components; data is read when it is opened
     group: str = GROUPS[-1]  # group of the navigation
+    about: str = "How many different, useful answers do language models give? Results, responses, metrics, data."
 
 
 _RESULTS, _RESPONSES, _METHODS, _TAKE_PART = GROUPS
 PAGES: tuple[Page, ...] = (
     Page("Models", "", models.build, _RESULTS),
-    Page("Diversity × quality", "tradeoff", tradeoff.build, _RESULTS),
-    Page("Compare", "compare", compare.build, _RESULTS),
-    Page("Alike or different?", "alike", alike.build, _RESULTS),
-    Page("Explore", "explore", explore.build, _RESPONSES),
-    Page("Post-training", "post-training", stages.build, _RESPONSES),
-    Page("Metrics", "metrics", metrics.build, _METHODS),
-    Page("Datasets", "datasets", datasets.build, _METHODS),
-    Page("About", "about", about.build, _METHODS),
-    Page("Arena", "arena", arena.build, _TAKE_PART),
-    Page("Submit", "submit", submit.build, _TAKE_PART),
+    Page("Diversity × quality", "tradeoff", tradeoff.build, _RESULTS, "Which systems give different, good answers?"),
+    Page("Compare", "compare", compare.build, _RESULTS, "Systems compared by metric, prompt and response."),
+    Page("Alike or different?", "alike", alike.build, _RESULTS, "Do different models give the same answers?"),
+    Page("Explore", "explore", explore.build, _RESPONSES, "What each system answered, grouped by meaning."),
+    Page("Post-training", "post-training", stages.build, _RESPONSES, "How post-training changes a model."),
+    Page("Metrics", "metrics", metrics.build, _METHODS, "Which metrics of diversity agree with people?"),
+    Page("Datasets", "datasets", datasets.build, _METHODS, "Prompts and labelled data on output diversity."),
+    Page("About", "about", about.build, _METHODS, "How DivBench scores, ranks and cites; versions of metrics."),
+    Page("Arena", "arena", arena.build, _TAKE_PART, "Judge two sets of answers without knowing whose they are."),
+    Page("Submit", "submit", submit.build, _TAKE_PART, "Check responses, and submit them to the board."),
 )
 
 
@@ -107,33 +103,6 @@ def _navigation(pages: tuple[Page, ...], path: str) -> Markup:
     return navigation([Link(page.title, page.path, page.group) for page in pages], path)
 
 
-def board_csv(live: LiveResults) -> Route:
-    """Return the route that serves a board as a CSV file."""
-
-    def download(request: Request) -> Response:
-        name = request.query_params.get("table")
-        board = next((board for board in live.snapshot().boards if board.name == name), None)
-        if board is None:
-            return PlainTextResponse("There is no such table. The API endpoint /boards lists them.\n", 404)
-        try:
-            content = to_csv(Table.of_frame(ranked_frame(board, live.scores)))
-        except InputError:  # ranks need the files of the results, one of which was withdrawn after the snapshot
-            return PlainTextResponse("The results are changing; retry in a minute.\n", 503)
-        headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
-        return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
-
-    return Route("/board.csv", download)
-
-
-def no_page(request: Request, error: Exception) -> Response:
-    """Answer requests for addresses without a page or file; a browser gets a link to the first page."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - called for this exception only
-    if "text/html" not in request.headers.get("accept", ""):
-        return JSONResponse({"detail": error.detail}, error.status_code, error.headers)
-    home = "../" * (request.url.path.count("/") - 1) or "./"  # relative, because a proxy may add a prefix
-    return HTMLResponse(f'<p>There is no such page. <a href="{home}">Go to the first page.</a></p>', 404)
-
-
 def launch(
     app: gr.Blocks,
     live: LiveResults,
@@ -151,11 +120,15 @@ def launch(
         import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
     fetch_no_addresses()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
+    beside = partial(_navigation, pages, SYSTEM_PATH)
+    heads = {page.path: (f"{TITLE} · {page.title}", page.about) for page in pages}
     served: dict[str, Any] = {
-        "routes": [board_csv(live), *system_routes(live, partial(_navigation, pages, SYSTEM_PATH))],
+        "routes": [*routes(live, beside), *system_routes(live, beside)],
         "exception_handlers": {404: no_page},
-        "middleware": [Middleware(BodyLimits)],
+        # starlette leaves event streams as they are: compressed, an event would wait for the next.
+        "middleware": [Middleware(BodyLimits), Middleware(GZipMiddleware), Middleware(PageHeads, heads=heads)],
     }
+    be_patient()
     with listening(host, port):
         _, address, _ = app.launch(
             server_name=host,
@@ -168,7 +141,8 @@ def launch(
             state_session_capacity=_SESSIONS,
             enable_monitoring=False,
             ssr_mode=False,
-            footer_links=["api"],
+            footer_links=[],
+            favicon_path=ICON,
             theme=THEME,
             css=CSS,
             head=head(metric_sentences(live.studies.study)),

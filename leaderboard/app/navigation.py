@@ -12,6 +12,7 @@ from leaderboard.data.sources import Snapshot
 
 GROUPS = ("Results", "Responses", "Methods", "Take part")
 PAPER = "https://arxiv.org/abs/2606.01811"
+PAPER_BY = "Paper (Khoriaty et al.)"  # that of D_Can: the papers of all datasets and metrics are on the page About
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def navigation(pages: Sequence[Link], path: str) -> Markup:
         current = Markup(' aria-current="page"') if page.path == path else Markup("")
         link = Markup('<li><a href="{}"{}>{}</a></li>').format(page.path or "./", current, page.title)
         links[page.group].append(link)
-    for name, address in (("Code", repository()), ("Paper", PAPER)):
+    for name, address in (("Code", repository()), (PAPER_BY, PAPER)):
         if address:
             links[GROUPS[-1]].append(Markup('<li><a href="{}" rel="noopener">{}</a></li>').format(address, name))
     lists = Markup("").join(
@@ -64,7 +65,7 @@ def footer(snapshot: Snapshot, choices: Mapping[str, object]) -> Markup:
     if board:
         facts.append(f"{board.suite}, {board.terms}")
         links.append(Markup('<a href="board.csv?{}" download>CSV</a>').format(urlencode({"table": board.name})))
-    links.append(Markup('<a class="show-endpoints" href="./?view=api">API</a>'))
+    links.append(Markup('<a href="api">API</a>'))
     return Markup(
         '<footer class="foot"><p>{}</p><div class="links">{}<details><summary>Cite</summary><pre tabindex="0">{}</pre>'
         "</details></div></footer>"

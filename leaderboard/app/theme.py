@@ -90,13 +90,13 @@ THEME = gr.themes.Base(
     table_odd_background_fill="*neutral_50",
     table_odd_background_fill_dark="*neutral_900",
 )
-_ASSETS = Path(__file__).parent / "assets"
-CSS = "".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("board.css", "forest.css"))
+ASSETS = Path(__file__).parent / "assets"
+CSS = "".join((ASSETS / name).read_text(encoding="utf-8") for name in ("board.css", "forest.css"))
 
 
 def head(metrics: Mapping[str, str]) -> str:
     """The head of every page: the script `assets/pages.js` with our texts filled in."""
-    script = (_ASSETS / "pages.js").read_text(encoding="utf-8")
+    script = (ASSETS / "pages.js").read_text(encoding="utf-8")
     for name, texts in (("FIGURES", FIGURES), ("METRICS", metrics)):
         script = script.replace(f" = {name}", f" = {json.dumps(texts).replace('<', chr(92) + 'u003c')}")
     return f'<meta name="color-scheme" content="light dark"><script>(() => {{{script}}})();</script>'

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from divbench.core.errors import InputError
 from divbench.core.files import write_text
+from leaderboard.app.theme import ASSETS
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.study import Studies
@@ -18,6 +19,7 @@ from leaderboard.pages.system import nearest, system_page
 from leaderboard.pages.systems import system_ids
 from leaderboard.pages.trust import trust_table
 
+ICON = "favicon.svg"
 INDEX, METRICS = "index.html", "metrics.html"
 _NAVIGATION = Markup(
     '<nav aria-label="Pages"><div id="pages"><ul><li><a href="{}">Models</a></li><li><a href="{}">Metrics</a></li></ul>'
@@ -51,6 +53,7 @@ def write_pages(live: LiveResults, folder: Path) -> tuple[list[Path], list[str]]
     pages |= {file: Page("Models", (ranking, tables)) for file, ranking in rankings.values()}
     (folder / "assets").mkdir(parents=True, exist_ok=True)
     write_text(folder / "assets" / "board.css", style_sheet())
+    write_text(folder / "assets" / ICON, (ASSETS / ICON).read_text(encoding="utf-8"))
     warnings = [*live.snapshot().warnings, *left_out]
     for name, page in pages.items():
         write_text(folder / name, render(page, "assets", _NAVIGATION, warnings, script=False))

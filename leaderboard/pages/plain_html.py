@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,14 @@ def style_sheet() -> str:
 def assets() -> Mapping[str, str]:
     """The files that a served page loads, by name: style sheets, our script, and plotly."""
     plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"
-    paths = {name: _ASSETS / name for name in ("page.js", "figures.css")} | {"plotly.min.js": plotly}
+    paths = {name: _ASSETS / name for name in ("page.js", "figures.css", "favicon.svg")} | {"plotly.min.js": plotly}
     return {"board.css": style_sheet(), **{name: path.read_text(encoding="utf-8") for name, path in paths.items()}}
+
+
+@cache
+def asset_address() -> str:
+    """The address of the folder of these files, which changes with their bytes."""
+    return f"page-assets/{sha256(chr(0).join(assets().values()).encode()).hexdigest()[:12]}"
 
 
 @cache

@@ -7,15 +7,13 @@ The application serves it at /system, where it loads at once and needs no script
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from hashlib import sha256
-from mimetypes import guess_type
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from benchmark.analysis.ranking import Standing
@@ -32,7 +30,7 @@ from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.pages import page_text
 from leaderboard.pages.curves import curves_figure, curves_table, distinct_curves
 from leaderboard.pages.figures import TINTS
-from leaderboard.pages.plain_html import Figure, HtmlTable, Page, Part, assets, render
+from leaderboard.pages.plain_html import Figure, HtmlTable, Page, Part, asset_address, render
 from leaderboard.pages.ranking import score_text
 from leaderboard.pages.responses import make_view
 from leaderboard.pages.systems import (
@@ -52,8 +50,6 @@ from submissions.untrusted.plain_text import cut
 
 PATH = "system"
 OTHER_SHOWN = "The link asks for a table or a system that is not here. This system is shown instead."
-_ASSETS = "page-assets"
-_A_YEAR = "public, max-age=31536000, immutable"  # the address of an asset changes with its bytes
 _CURVE = "classes-plot"
 _RANKED = 10**5  # systems × prompts up to which all overview metrics are ranked; above, that takes seconds
 _FEWEST = 3  # minimum number of prompts for a correlation
@@ -300,20 +296,13 @@ def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Rout
         choices = {name: request.query_params.get(name, "")[:MAX_VALUE] for name in ("table", "system")}
         return _answer(live, choices, navigation())
 
-    def asset(request: Request) -> Response:
-        name = request.path_params["name"]
-        text = assets().get(name)
-        if text is None or request.path_params["version"] != _version():
-            return PlainTextResponse("No such file.\n", 404)
-        return Response(text, media_type=guess_type(name)[0], headers={"cache-control": _A_YEAR})
-
-    return [Route(f"/{PATH}", page), Route(f"/{_ASSETS}/{{version}}/{{name}}", asset)]
+    return [Route(f"/{PATH}", page)]
 
 
 def _answer(live: LiveResults, choices: dict[str, str], navigation: Any) -> Response:
     snapshot = live.snapshot()
     offered = [board for board in snapshot.boards if ranking_column(board) is not None]
-    frame = partial(render, address=f"{_ASSETS}/{_version()}", navigation=navigation, warnings=snapshot.warnings)
+    frame = partial(render, address=asset_address(), navigation=navigation, warnings=snapshot.warnings)
     if not offered:
         page = Page("System", (Part(lines=(page_text.NO_RESULTS,)),))
         return HTMLResponse(frame(page, footer=footer(snapshot, choices)), 404)
@@ -341,8 +330,3 @@ def _page(live: LiveResults, board: Board, index: int) -> Page:
         query = urlencode({"table": board.name, "systems": f"{ids[index]},{ids[near[0][0]]}"})
         links.append(("Compare with the most correlated system", f"compare?{query}"))
     return system_page(scores, index, near=near, links=links)
-
-
-@cache
-def _version() -> str:
-    return sha256("\0".join(assets().values()).encode()).hexdigest()[:12]

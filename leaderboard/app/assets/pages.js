@@ -11,9 +11,13 @@ const describe = () => {
   }
 };
 
-// A list of choices scrolls, so Tab would stop at it between two controls, and the focus would be lost when it closes.
+// A list of choices scrolls, so Tab would stop at it between two controls, and the focus would be lost when it closes;
+// code that scrolls needs to be reached. Names of what Gradio names by a hint, or otherwise than it is labelled.
 const pass = () => {
   for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
+  for (const code of document.querySelectorAll(".cm-scroller[tabindex='-1']")) code.tabIndex = 0;
+  for (const search of document.querySelectorAll(".search-input:not([aria-label])")) search.ariaLabel = "Search this table";
+  for (const drop of document.querySelectorAll(".upload-container[aria-label]")) drop.removeAttribute("aria-label");
 };
 
 // A common name makes the radio buttons of a question one tab stop, with the arrow keys to choose.
@@ -117,8 +121,6 @@ document.addEventListener("click", (event) => {
   }
   const menu = event.target.closest("#nav .menu");
   if (menu) menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
-  const endpoints = event.target.closest(".show-endpoints") && document.querySelector("footer .show-api");
-  if (endpoints) { event.preventDefault(); endpoints.click(); }
   const copy = event.target.closest(".copy-link");
   if (copy) {
     const say = (text) => { copy.textContent = text; };  // browsers offer no clipboard to pages over plain HTTP

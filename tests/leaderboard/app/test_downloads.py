@@ -15,11 +15,11 @@ from starlette.testclient import TestClient
 
 from divbench.core.errors import InputError
 from leaderboard.app.downloads import KEPT_SECONDS, LEFT_SECONDS, Downloads
-from leaderboard.application import board_csv
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
+from leaderboard.routes import routes
 
 FRAME = pd.DataFrame({"system": ["=1+1", "plain"], "value": [0.5, None]})
 
@@ -108,9 +108,9 @@ def test_a_table_whose_result_was_withdrawn_since_it_was_read_asks_for_another_t
 
     live = LiveResults(FolderSource(results), refresh=None)
     board = live.snapshot().boards[0]
-    client = TestClient(Starlette(routes=[board_csv(live)]))
+    client = TestClient(Starlette(routes=list(routes(live, str))))
     assert client.get("/board.csv", params={"table": board.name}).status_code == 200
     monkeypatch.setattr(live, "scores", gone)
-    client = TestClient(Starlette(routes=[board_csv(live)]))
+    client = TestClient(Starlette(routes=list(routes(live, str))))
     answer = client.get("/board.csv", params={"table": board.name})
     assert (answer.status_code, answer.text) == (503, "The results are changing; retry in a minute.\n")
