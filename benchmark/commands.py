@@ -167,6 +167,8 @@ def print_result(result: "Result", console: "Console") -> None:
     if result.provenance:
         console.print(f"models: {' | '.join(map(str, result.provenance))}", markup=False, soft_wrap=True)
     counts = result.counts
+    if counts is None:
+        return
     console.print(f"{counted(counts.responses, 'response')}: {kinds_text(counts.model_dump())}")
     if counts.invalid is not None:
         by_reason = ", ".join(f"{count} {reason}" for reason, count in counts.invalid.items())

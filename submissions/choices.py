@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from divbench.core.errors import ConfigurationError, did_you_mean
 
-SystemType = Literal["human", "model", "inference-time method", "trained method", "baseline"]
+# A *model* follows instructions; a *base model* only continues texts.
+SystemType = Literal["human", "model", "base model", "inference-time method", "trained method", "baseline"]
 Mode = Literal["resample", "paraphrase", "system-prompt", "in-context", "verbalized", "verbalized-tail"]
 FormName = Literal["absolute", "aspects", "similarity", "ranking"]  # rating forms
 Format = Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect"]  # of imported files

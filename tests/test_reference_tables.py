@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmark.scoring.estimate import Floats, bootstrap_means
 from leaderboard.data.board import Board, Column
+from leaderboard.data.reference.build import PROFILE
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.reference.systems import (
     ALPACAEVAL,
@@ -40,7 +41,7 @@ def _boards() -> Sequence[Board]:
 
 @cache
 def board_of(suite: str, k: int) -> tuple[Board, BoardScores]:
-    board = next(each for each in _boards() if (each.suite, each.k) == (suite, k))
+    board = next(each for each in _boards() if (each.suite, each.k, each.profile) == (suite, k, PROFILE))
     return board, BoardScores(board)
 
 
@@ -53,7 +54,7 @@ def _gains(column: Column) -> Mapping[str, Floats]:
     board, scores = _attacked()
     matrix = scores.matrix(column)
     at = {entry.result.manifest.name: place for place, entry in enumerate(board.entries)}
-    real = np.nanmean(matrix[:, [at[system.name] for system in REAL]], axis=0)
+    real = np.nanmean(matrix[:, [at[system.name] for system in REAL if system.name in at]], axis=0)
     scale = column.direction / (real.max() - real.min())
     return {a.name: (matrix[:, at[a.name]] - matrix[:, at[ATTACKED.name]]) * scale for a in ATTACKS}
 
@@ -79,6 +80,7 @@ def attacks_table() -> str:
         assert cell.value is not None
         assert cell.low is not None
         assert cell.high is not None
+        assert result.counts is not None
         refused = sum((result.counts.invalid or {}).values()) / result.counts.responses
         gain = _ranged(float(np.nanmean(gains[attack.name])), ends.low, ends.high, signed=True)
         lines.append(
@@ -99,6 +101,7 @@ def systems_table() -> str:
             assert cell.value is not None
             assert cell.low is not None
             assert cell.high is not None
+            assert counts is not None
             reasons = counts.invalid or {}
             said = ", ".join(f"{n} {why}" for why, n in sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
             share = sum(reasons.values()) / counts.responses

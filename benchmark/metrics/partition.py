@@ -242,6 +242,11 @@ def valid_distinct_k_reported(reported: "Reported", lowest: float) -> float:
     return float(sum(quality is not None and quality >= lowest for quality in _scored(reported).qualities or ()))
 
 
+def mean_head_quality_reported(reported: "Reported") -> float:
+    """Compute `mean_head_quality` from the classes and scores that came with a submission."""
+    return mean_head_quality(_scored(reported))
+
+
 def _scored(reported: "Reported") -> Partition:
     if reported.generation_scores is None:
         raise Unscorable("no scores were reported")
@@ -495,6 +500,24 @@ METRICS: tuple[Metric, ...] = (
             "response answers: compare systems in one column only.",
             "Only the first response of a class is judged, and the same judge may rank its own vendor's models.",
             _CEILING,
+        ),
+    ),
+    _reported_metric(
+        "mean_head_quality_reported",
+        "mean quality of the classes' first responses, as reported",
+        mean_head_quality_reported,
+        direction=0,
+        bounds=(0, 10),
+        unit="quality, 0 to 10",
+        paper=f"DivBench; based on the classes and scores of {_NOVELTYBENCH}",
+        history=(Version(1, "2026-11-28", "first version: mean of the reported scores of the classes"),),
+        formula="mean of uᵢ over responses i that open a class, uᵢ their score of 1 to 10, as submitted",
+        summary="How good the new responses are, however few, by the submitter's judge.",
+        failures=(
+            _REPORTED,
+            _VERSIONS,
+            "It does not measure diversity.",
+            "Only the first response of a class is judged, and the same judge may rank its own vendor's models.",
         ),
     ),
     _reported_metric(

@@ -76,11 +76,12 @@ FACTS_FIELD = pa.field(
         ]
     ),
 )
+_REASON = pa.struct([pa.field("metric", pa.string()), pa.field("reason", pa.string())])
+_MISSING_FIELD = pa.field("missing", pa.list_(_REASON), nullable=False)
 
 
 def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
     """Return the columns of `per_prompt.parquet`: texts, counts, one column per metric (null if missing), reasons."""
-    missing = pa.struct([pa.field("metric", pa.string()), pa.field("reason", pa.string())])
     return pa.schema(
         [
             pa.field("prompt_id", pa.string(), nullable=False),
@@ -95,7 +96,21 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
             *([pa.field(PROBABILITIES, pa.list_(pa.float32()))] if metrics_from("estimates", metrics) else []),
             *([_REPORTED_FIELD] if metrics_from("reported", metrics) else []),
             *([_SURPRISALS_FIELD] if metrics_from("causal_lm", metrics) else []),
-            pa.field("missing", pa.list_(missing), nullable=False),
+            _MISSING_FIELD,
+        ]
+    )
+
+
+def reported_schema(metrics: Sequence[Metric], *, has_facts: bool) -> pa.Schema:
+    """Return the columns of a result of reported values: no texts, and facts about responses only if those are here."""
+    return pa.schema(
+        [
+            pa.field("prompt_id", pa.string(), nullable=False),
+            pa.field("category", pa.string(), nullable=False),
+            *([FACTS_FIELD] if has_facts else []),
+            *(pa.field(metric.id, pa.float64()) for metric in metrics),
+            _REPORTED_FIELD,
+            _MISSING_FIELD,
         ]
     )
 
@@ -190,6 +205,11 @@ def write_text_free(folder: Path, out: Path) -> Result:
     """
     original = require_result(folder)
     table = without_texts(pq.read_table(folder / PER_PROMPT_FILE))
+    return write_packed(original, table, out)
+
+
+def write_packed(result: Result, table: pa.Table, out: Path) -> Result:
+    """Write a result that is shipped, as small as possible, with the digest of its table."""
     with atomic_folder(out, replace=True) as temporary:
         pq.write_table(
             table,
@@ -199,18 +219,20 @@ def write_text_free(folder: Path, out: Path) -> Result:
             use_dictionary=False,  # statistics would be a fifth of the file, and do not help readers of a hundred rows
             write_statistics=False,
         )
-        result = original.model_copy(update={"per_prompt_sha256": sha256_of(temporary / PER_PROMPT_FILE)})
+        result = result.model_copy(update={"per_prompt_sha256": sha256_of(temporary / PER_PROMPT_FILE)})
         (temporary / RESULT_FILE).write_bytes(canonical_json(result.model_dump(mode="json")) + b"\n")
     return result
+
+
+def response_facts(texts: Sequence[str]) -> dict[str, Any]:
+    """Return a row of the column `response_facts`."""
+    return {"bytes": [len(text.encode()) for text in texts], "scored": [is_scorable(text) for text in texts]}
 
 
 def without_texts(table: pa.Table) -> pa.Table:
     """Return a per-prompt table with facts about the responses in place of the texts."""
     lists: Any = table["responses"].to_pylist()
-    facts = [
-        {"bytes": [len(text.encode()) for text in texts], "scored": [is_scorable(text) for text in texts]}
-        for texts in lists
-    ]
+    facts = list(map(response_facts, lists))
     at = table.schema.get_field_index(TEXTS[0])
     rest = table.drop_columns(list(TEXTS))
     return rest.add_column(at, FACTS_FIELD, pa.array(facts, FACTS_FIELD.type))

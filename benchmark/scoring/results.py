@@ -25,6 +25,7 @@ PER_PROMPT_FILE = "per_prompt.parquet"
 MAX_RESULT_BYTES = 4 * 2**20
 # These become names of files and columns, and results can be untrusted.
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+ProfileName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*(\.[0-9]+)*$")]
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 # Ranges far beyond what occurs: a number or text outside would break a figure, a file format or a page.
 Version = Annotated[int, Field(ge=1, lt=10**6)]
@@ -91,7 +92,7 @@ class Signature(Part):
     parameters: Annotated[
         tuple[tuple[Said, Said], ...], Field(max_length=100), BeforeValidator(_pairs), PlainSerializer(dict)
     ]
-    profile: Word
+    profile: ProfileName
     models: Annotated[tuple[Said, ...], Field(max_length=100)]
     suite: Said  # suite and its revision, `name@revision`
     k: K
@@ -195,12 +196,12 @@ class Result(Part):
     suite: Word
     suite_revision: Hex
     prompts: Annotated[int, Field(ge=1, lt=10**9)]
-    profile: Word
+    profile: ProfileName
     k: K
     divbench: Line
     libraries: Annotated[dict[Line, Line], Field(max_length=1000)]
     interval: IntervalMethod
-    counts: Counts
+    counts: Counts | None  # None: of reported values whose responses are not here
     scores: Annotated[list[Aggregate], Field(max_length=1000)]
     order_error: OrderError | None = None
     provenance: Annotated[list[Run], Field(max_length=1000)] = Field(default_factory=list)

@@ -37,7 +37,7 @@ from benchmark.scoring.results import (
     read_result,
     sign,
 )
-from benchmark.scoring.shards import RunShards, Shard, runs_of, score_shards, sets_of, shards_of
+from benchmark.scoring.shards import SHARD_PROMPTS, RunShards, Shard, runs_of, score_shards, sets_of, shards_of
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
@@ -120,7 +120,8 @@ def score_submission(
             progress(finished)
         with atomic_folder(folder) as temporary_folder:
             runs = _merge(files, temporary_folder / PER_PROMPT_FILE)
-            scores = aggregates(temporary_folder / PER_PROMPT_FILE, chosen, key)
+            columns = ["missing", *(metric.id for metric in chosen)]
+            scores = aggregates(pq.read_table(temporary_folder / PER_PROMPT_FILE, columns=columns), chosen, key)
             result = _result(
                 name, submission, suite, profile, key, chosen, scores, counts, temporary_folder / PER_PROMPT_FILE
             )
@@ -240,12 +241,11 @@ def _invalid(path: Path) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:
+def aggregates(table: pa.Table, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:
     """Return the mean of each metric over prompts with its interval, and the number of prompts missing by reason."""
-    columns = pq.read_table(path, columns=[metric.id for metric in metrics])
-    values = np.column_stack([columns[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in metrics])
+    values = np.column_stack([table[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in metrics])
     reasons: dict[str, Counter[str]] = {metric.id: Counter() for metric in metrics}
-    for batch in pq.ParquetFile(path).iter_batches(columns=["missing"]):
+    for batch in table.select(["missing"]).to_batches(max_chunksize=SHARD_PROMPTS):
         for row in batch.to_pylist():
             for item in row["missing"]:
                 reasons[item["metric"]][item["reason"]] += 1

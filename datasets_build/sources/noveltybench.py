@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from datasets_build.schema import PROMPTS
@@ -56,9 +57,15 @@ SOURCE = described(
         )
     },
 )
-SUBMISSIONS = described("noveltybench_submissions", "1.0.0")
+SUBMISSIONS = described("noveltybench_submissions", "1.1.0")
+_PATHS = {Path(file.path).stem: file.path for file in SUBMISSIONS.files if "/v1.1/" not in file.path}
 
 
 def submission_path(system: str) -> str:
-    """Return the path in a mirror of a released submission to curated."""
-    return f"noveltybench/submissions/{system}.jsonl"
+    """Return the path in a mirror of a system's released responses to curated."""
+    return _PATHS[system]
+
+
+def judged_path(system: str) -> str:
+    """Return the path in a mirror of the judgements of version 1.1 of a system's responses to curated."""
+    return f"noveltybench/v1.1/{system}.jsonl"

@@ -26,7 +26,8 @@ RANKED_BY = (
     "embedding_diversity",
 )
 _WHOLE = ("parameters", "responses", "not_answered", "cut_off", "older_results")  # facts that are integers
-REFERENCE_TYPES = ("human", "baseline")  # types of systems that calibrate a board and are not ranked
+# Types of systems that calibrate a board and are not ranked (see kinds.py).
+REFERENCE_TYPES = ("human", "base model", "baseline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,11 @@ class Entry:
     older: tuple[str, ...] = ()
 
     @property
+    def system(self) -> str:
+        """Key of the system, the same on all boards: the id of its submission, which stands for its responses."""
+        return self.result.submission_id
+
+    @property
     def results(self) -> tuple[str, ...]:
         """Ids of all results of the row, the one that is shown first. They have the same responses."""
         return (self.result.result_id, *self.older)
@@ -96,7 +102,7 @@ class Board:
 
     @cached_property
     def ranked(self) -> tuple[int, ...]:
-        """Indices of the ranked entries: all but people and known-bad baselines, or all if there are no others."""
+        """Indices of the ranked entries: all but people, base models and known-bad baselines; all if there are none."""
         types = [entry.result.manifest.system.type for entry in self.entries]
         return tuple(i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES) or tuple(range(len(types)))
 
@@ -274,9 +280,9 @@ def facts(entry: Entry) -> dict[str, Any]:
         "licence": manifest.system.licence,
         "parameters": manifest.system.parameters,
         "temperature": manifest.generation.temperature,
-        "responses": counts.responses,
-        "not_answered": counts.blank + counts.placeholder + counts.refused,
-        "cut_off": counts.cut_off,
+        "responses": counts and counts.responses,
+        "not_answered": counts and counts.blank + counts.placeholder + counts.refused,
+        "cut_off": counts and counts.cut_off,
         "submitter": manifest.submitter.name,
         "date": None if manifest.submitter.date is None else manifest.submitter.date.isoformat(),
         "origin": entry.origin or None,

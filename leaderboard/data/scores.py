@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from benchmark.analysis.across import AcrossSystems, GroupedPrompt, Homogeneity, across_systems, homogeneity
 from benchmark.analysis.ranking import Standing, standings, unranked
 from benchmark.scoring.estimate import Floats
-from benchmark.scoring.per_prompt import FACTS, INVALID
+from benchmark.scoring.per_prompt import FACTS, INVALID, REPORTED_CLASSES
 from benchmark.scoring.results import MOST, PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
@@ -120,7 +120,9 @@ def _read_scores(path: Path, sha256: str, metrics: Sequence[str]) -> ResultScore
         has_texts = "responses" in columns
         letters = count = 0
         lengths_in = "responses" if has_texts else f"{FACTS}.bytes"
-        for batch in file.iter_batches(columns=[lengths_in], use_threads=False):
+        for batch in (
+            file.iter_batches(columns=[lengths_in], use_threads=False) if has_texts or FACTS in columns else ()
+        ):
             column: Any = batch.column(0)
             flat: Any = pc.list_flatten(column if has_texts else column.field("bytes"))
             lengths: Any = pc.binary_length(flat) if has_texts else flat
@@ -166,7 +168,11 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
 def _released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
     """The prompt and responses of a row without texts from released files, or placeholders."""
     result, facts = entry.result, row.get(FACTS)
-    count = len((facts.get("bytes") if isinstance(facts, dict) else None) or ())
+    classes = row.get(REPORTED_CLASSES)  # without facts about the responses, their labels still tell how many there are
+    known = (
+        facts.get("bytes") if isinstance(facts, dict) else classes.get("labels") if isinstance(classes, dict) else None
+    )
+    count = len(known or ())
     prompt = suite_prompts(result.suite).get(row["prompt_id"], "")
     released = released_rows(result.manifest.name, result.submission_id).get(row["prompt_id"])
     if released is None:

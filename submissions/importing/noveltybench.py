@@ -21,7 +21,7 @@ from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, counted
 from submissions.importing.imported import FACTS, GENERATION_CONFIG, Fields, Imported
 from submissions.schema import Reported, Row
-from submissions.untrusted.findings import Findings
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import read_jsonl, read_object
 
 RESULTS = "hf://datasets/yimingzhang/novelty-bench/results"
@@ -305,6 +305,21 @@ class _Judged:
             if all(abs(mean - offset - stated) > TOLERANCE for offset in offsets):
                 message = f"{stated!r}, but the mean over {counted(len(rows), 'prompt')} is {mean!r}"
                 self.findings.warning("reported", name, None, key, message, "the rows were used: summarise them again")
+
+
+def read_judgements(path: Path, version: str) -> dict[str, Reported]:
+    """Read the classes and scores of a file by prompt id, whether or not it has the responses."""
+    findings, offsets, values = Findings(), dict[int, int](), dict[str, Reported]()
+    for number, raw in read_jsonl(path, findings):
+        fields = Fields(raw, path.name, number, findings)
+        prompt_id, reported = fields.text("id"), _reported(fields, offsets)
+        if prompt_id in values:
+            fields.problem("id", f"{prompt_id!r} appears twice", "write one row for each prompt")
+        elif prompt_id is not None and reported is not None:
+            values[prompt_id] = replace(reported, version=version)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
+    return values
 
 
 def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:

@@ -10,10 +10,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmark.analysis.across import group_prompt
+from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.per_prompt import write_text_free
+from benchmark.scoring.inputs import computed
+from benchmark.scoring.per_prompt import write_packed, write_text_free
 from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.reported import PREFIX, make_reported
 from benchmark.scoring.results import read_result
 from benchmark.scoring.scorer import Options, result_id, score_submission
 from benchmark.surprisal.cache import default_cache_path
@@ -21,14 +24,19 @@ from divbench.core.files import atomic_file, canonical_json, readable_json, writ
 from leaderboard.data.reference.systems import (
     ABOUT_FILE,
     ACROSS_FILE,
-    REAL,
+    GROUPED,
+    JUDGED,
     SUITE,
     SYSTEMS,
     ReferenceSystem,
     make_submission,
+    released_judgements,
+    stage_suite,
+    unpublished_submission,
 )
 
 PROFILE = "offline"
+SCORED = computed(METRICS)
 # Numbers of responses per prompt. The largest is first, because its cached surprisals serve the other; people gave 8.
 RESPONSES = (10, 8)
 _DECIMALS = 4  # of the similarities of responses
@@ -42,6 +50,12 @@ class Done:
     k: int  # number of responses per prompt
     result_id: str
     recognised: bool  # whether it existed before
+    profile: str = PROFILE
+
+    @property
+    def label(self) -> str:
+        """The result in the list of results: system, number of responses, and the profile if it is not `PROFILE`."""
+        return f"{self.system.key}, k = {self.k}" + (f", {self.profile}" if self.profile != PROFILE else "")
 
 
 def jobs(systems: Sequence[ReferenceSystem] = SYSTEMS) -> list[tuple[ReferenceSystem, int]]:
@@ -66,12 +80,36 @@ def make_reference(wanted: Sequence[tuple[ReferenceSystem, int]], out: Path, mod
         options = Options(k=k)
         with TemporaryDirectory() as folder:
             submission, suite = make_submission(system, Path(folder) / "submission")
-            name = result_id(submission, suite, models.profile, options)
+            name = result_id(submission, suite, models.profile, options, metrics=SCORED)
             recognised = not isinstance(read_result(out / name), Missing)
             if not recognised:
-                scored = score_submission(submission, suite, models, Path(folder) / "results", options)
+                scored = score_submission(submission, suite, models, Path(folder) / "results", options, metrics=SCORED)
                 write_text_free(scored.folder, out / name)
         yield Done(system, k, name, recognised)
+
+
+def make_judged(out: Path) -> Iterator[Done]:
+    """Write a result for each system and version of NoveltyBench's metric: released values, nothing is computed here.
+
+    A result is of the same submission as the one that is scored here, if the responses are released.
+    """
+    for system in JUDGED:
+        rows, suite = None, stage_suite(system.suite)
+        with TemporaryDirectory() as folder:
+            if system.run is None:
+                submission, _ = make_submission(system, Path(folder) / "submission")
+                manifest, name = submission.manifest, submission.id
+                rows = {row.prompt_id: row for row in submission.rows()}
+        for version in system.judged:
+            values = released_judgements(system, version)
+            if rows is None:
+                manifest, name = unpublished_submission(system, values)
+            for k in (k for k in RESPONSES if k <= system.k):
+                result, table = make_reported(manifest, name, suite, values, rows, k)
+                is_same = read_result(out / result.result_id)
+                if isinstance(is_same, Missing):
+                    write_packed(result, table, out / result.result_id)
+                yield Done(system, k, result.result_id, not isinstance(is_same, Missing), result.profile)
 
 
 def group_reference(out: Path, models: ScoringBackends) -> Iterator[str]:
@@ -82,7 +120,7 @@ def group_reference(out: Path, models: ScoringBackends) -> Iterator[str]:
     """
     submissions = []
     with TemporaryDirectory() as folder:
-        for i, system in enumerate(REAL):
+        for i, system in enumerate(GROUPED):
             submission, suite = make_submission(system, Path(folder) / str(i))
             submissions.append((submission.id, {row.prompt_id: row for row in submission.rows()}))
     specs = [spec.signature for spec in (models.profile.embedder, models.profile.partition) if spec is not None]
@@ -106,12 +144,18 @@ def group_reference(out: Path, models: ScoringBackends) -> Iterator[str]:
         temporary.write_bytes(b"".join(line + b"\n" for line in [head, *lines]))
 
 
-def finish(done: Sequence[Done], out: Path, scored_on: str) -> None:
-    """Write the date of scoring, or keep the earlier one if no result is new, and delete all other results."""
+def finish(done: Sequence[Done], out: Path, scored_on: str, *, keep: bool = False) -> None:
+    """Write the date of scoring, or keep the earlier one if nothing new was scored, and delete all other results.
+
+    With `keep`, results that are scored here stay, although none of them is done.
+    """
     path = out / ABOUT_FILE
-    if path.is_file() and all(result.recognised for result in done):
-        scored_on = str(json.loads(path.read_bytes())["scored_on"])
-    listed = {result.result_id: f"{result.system.key}, k = {result.k}" for result in done}
+    before = json.loads(path.read_bytes()) if path.is_file() else {"results": {}}
+    if "scored_on" in before and all(result.recognised for result in done if result.profile == PROFILE):
+        scored_on = str(before["scored_on"])
+    listed = {result.result_id: result.label for result in done}
+    if keep:
+        listed |= {name: label for name, label in before["results"].items() if f", {PREFIX}" not in label}
     for folder in out.iterdir():
         if folder.is_dir() and folder.name not in listed:
             shutil.rmtree(folder)

@@ -7,8 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from benchmark.metrics.metric import Missing
+from benchmark.scoring.reported import judged_version
 from benchmark.scoring.results import Result
 from leaderboard.data.board import Board, make_boards
+from leaderboard.data.measurements import is_best
 from leaderboard.data.reference.systems import ABOUT_FILE, FOLDER
 from leaderboard.data.sources import Snapshot, Source, checked_result, make_snapshot
 from submissions.storage.file_store import FileStore
@@ -58,14 +60,23 @@ class WithReference:
 
 
 def _merged(boards: tuple[Board, ...], reference: ReferenceResults) -> tuple[Board, ...]:
-    """The source's boards with the reference results among them; boards with results of the source come first."""
+    """The source's boards with the reference results among them.
+
+    Boards with results of the source come first, then the best evidence: NoveltyBench's newest judgements.
+    """
     entries = [entry for board in boards for entry in board.entries]
     known = {name for entry in entries for name in entry.results}
     added = [(folder, result) for folder, result in reference.results.items() if result.result_id not in known]
-    origin = f"scored by DivBench on {reference.scored_on} from released responses"
+
+    def origin(result: Result) -> str:
+        version = judged_version(result.profile)
+        if version is not None:
+            return f"judged by NoveltyBench {version}, as released"
+        return f"scored by DivBench on {reference.scored_on} from released responses"
+
     merged = make_boards(
         [*((entry.folder, entry.result) for entry in entries), *added],
-        {folder: origin for folder, _ in added},
+        {folder: origin(result) for folder, result in added},
         older={entry.folder: entry.older for entry in entries},
     )
-    return tuple(sorted(merged, key=lambda board: all(entry.origin for entry in board.entries)))
+    return tuple(sorted(merged, key=lambda board: (all(entry.origin for entry in board.entries), not is_best(board))))

@@ -1,8 +1,8 @@
 """Lists the systems of the reference results, and makes their submissions from released files.
 
-There are three kinds: NoveltyBench's released submissions; the stages of OLMo-2-7B on the same prompts and on
-AlpacaEval's, as sampled and length-matched; and attacks made from gpt-4o's responses, which look diverse but are not.
-To add a system, add it to `SYSTEMS` and rebuild.
+There are three kinds: the systems of NoveltyBench, with its judgements; the stages of OLMo-2-7B on the same prompts and
+on AlpacaEval's, as sampled and length-matched; and attacks made from GPT-4o's responses, which look diverse but are
+not. To add a system, add it to `SYSTEMS` and rebuild.
 
 Responses are length-matched as in the D_Can study: all 40 responses to a prompt are cut to the length of the shortest,
 and prompts with a shortest response of under 50 bytes are left out. The remaining prompts form a separate suite.
@@ -10,6 +10,7 @@ and prompts with a shortest response of under 50 bytes are left out. The remaini
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,15 +20,17 @@ from datasets_build.download import Fetcher, mirror_folder
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources import olmo
-from datasets_build.sources.noveltybench import SUBMISSIONS, submission_path
+from datasets_build.sources.noveltybench import SUBMISSIONS, judged_path, submission_path
 from divbench.core.errors import DivBenchError, UnknownSuite
 from divbench.core.files import atomic_folder
 from submissions.checking.validate import open_submission
+from submissions.choices import SystemType
 from submissions.gaming import attacks
 from submissions.gaming.baselines import find_attack, write_baseline
-from submissions.importing.importers import import_submission
-from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.storage.submission_folders import Submission, write_submission
+from submissions.importing.noveltybench import read_judgements, read_noveltybench
+from submissions.schema import Generation, Manifest, Origin, Reported, Row, Submitter, System, submission_id
+from submissions.storage.submission_folders import RowsDigest, Submission, write_submission
+from submissions.untrusted.findings import Findings, Rejected
 
 FOLDER = Path(__file__).parents[2] / "measured" / "reference"
 ABOUT_FILE, ACROSS_FILE = "about.json", "across.jsonl"
@@ -45,7 +48,6 @@ _CUT_ALIKE = (
     "All 40 responses of the four stages to a prompt are cut to the length of the shortest, in the middle of a word; "
     "prompts whose shortest response has under 50 bytes are left out. Finish reasons are left out."
 )
-# NoveltyBench does not say when the responses were generated.
 _BY_NOVELTYBENCH = Submitter(
     name="DivBench (released by NoveltyBench)", links=("https://github.com/novelty-bench/novelty-bench",)
 )
@@ -54,7 +56,7 @@ _BY_D_CAN = Submitter(name="DivBench (released with D_Can)", links=("https://git
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSystem:
-    """A system whose responses were released, or an attack on one."""
+    """A system whose responses or judgements were released, or an attack on one."""
 
     name: str
     kind: Literal["noveltybench", "olmo", "attack"]  # origin of the responses
@@ -63,6 +65,9 @@ class ReferenceSystem:
     system: System = field(default_factory=lambda: System(type="baseline"))  # known facts; an attack is a baseline
     sampling: Mapping[str, Any] = field(default_factory=dict)  # known facts about its sampling
     suite: str = SUITE
+    sampled: date | None = None  # when its responses were sampled, if that is known
+    judged: tuple[str, ...] = ()  # versions of NoveltyBench's metric whose values were released
+    run: str | None = None  # NoveltyBench's run on the Hub that has the responses, if no file of them is pinned
 
     @property
     def key(self) -> str:
@@ -75,15 +80,58 @@ def is_matched(suite: str) -> bool:
     return suite.endswith(MATCHED)
 
 
-def _noveltybench(name: str, system: System, mode: str | None, k: int = 10) -> ReferenceSystem:
-    return ReferenceSystem(name, "noveltybench", name, k, system, {} if mode is None else {"mode": mode})
+def _noveltybench(
+    name: str,
+    of: str,
+    system: System,
+    mode: str | None = "resample",
+    sampled: date | None = None,
+    judged: tuple[str, ...] = ("1.1", "1.0"),
+    k: int = 10,
+) -> ReferenceSystem:
+    """Make a system of versions 1.0 and 2025, whose sampling is that of the paper; nothing was sampled from people."""
+    sampling = {} if mode is None else {"mode": mode, "temperature": 1.0, "max_tokens": 512}
+    return ReferenceSystem(name, "noveltybench", of, k, system, sampling, sampled=sampled, judged=judged)
+
+
+def _closed(name: str, of: str, model_id: str = "", sampled: date | None = None) -> ReferenceSystem:
+    return _noveltybench(name, of, System(type="model", model_id=model_id or of, open_weights=False), sampled=sampled)
+
+
+def _open(
+    name: str, model_id: str, parameters: int, licence: str, of: str = "", sampled: date | None = None
+) -> ReferenceSystem:
+    """Make a system with open weights; the number of parameters is the one on the model's card."""
+    facts: dict[str, Any] = {"model_id": model_id, "parameters": parameters, "open_weights": True, "licence": licence}
+    of = of or model_id.rpartition("/")[2]
+    return _noveltybench(name, of, System(type="model", **facts), sampled=sampled or _MARCH_2025)
+
+
+def _of_2026(name: str, model_id: str) -> tuple[ReferenceSystem, ReferenceSystem]:
+    """Make the two runs of a model of September 2026, whose texts only the Hub has."""
+    runs = []
+    for mode, ending, after in (("resample", "", ""), ("in-context", "_in-context", DIFFERENT)):
+        kind: SystemType = "inference-time method" if after else "model"
+        system = System(type=kind, model_id=model_id, open_weights=False)
+        sampling = {"mode": mode, "max_tokens": 2048}
+        of, day = f"{model_id}{ending}", date(2026, 9, 10)
+        runs.append(
+            ReferenceSystem(
+                f"{name}{after}", "noveltybench", of, 10, system, sampling, SUITE, day, ("1.1",), f"{day}_{of}"
+            )
+        )
+    return runs[0], runs[1]
 
 
 def _stages(suite: str) -> tuple[ReferenceSystem, ...]:
     systems = []
     for stage, title, model in _STAGES:
         system = System(
-            type="model", model_id=f"allenai/{model}", parameters=7_300_000_000, open_weights=True, licence="apache-2.0"
+            type="base model" if stage == "base" else "model",
+            model_id=f"allenai/{model}",
+            parameters=7_300_000_000,
+            open_weights=True,
+            licence="apache-2.0",
         )
         name = f"OLMo-2-7B {title}" + (", length-matched" if is_matched(suite) else "")
         systems.append(ReferenceSystem(name, "olmo", stage, 10, system, suite=suite))
@@ -96,19 +144,69 @@ _STAGES = (
     ("dpo", "DPO", "OLMo-2-1124-7B-DPO"),
     ("instruct", "Instruct", "OLMo-2-1124-7B-Instruct"),
 )
+DIFFERENT = ", asked for a different one"
+_MARCH_2025, _SEPTEMBER_2025 = date(2025, 3, 27), date(2025, 9, 9)
 _GPT_4O = System(type="model", model_id="gpt-4o-2024-11-20", open_weights=False)
 _METHOD = _GPT_4O.model_copy(update={"type": "inference-time method"})
-_GEMINI = System(type="model", model_id="gemini-1.5-pro", open_weights=False)
-ATTACKED = _noveltybench("gpt-4o", _GPT_4O, "resample")  # the attacks are made from this system's responses
-REAL: tuple[ReferenceSystem, ...] = (
-    _noveltybench("humans", System(type="human"), None, 8),
+_NAME = "GPT-4o (2024-11-20)"
+ATTACKED = _noveltybench(_NAME, "gpt-4o", _GPT_4O)  # the attacks are made from this system's responses
+PEOPLE = _noveltybench("People (8 authors)", "humans", System(type="human"), None, judged=("1.0",), k=8)
+# Systems whose responses to each prompt are grouped together, for the page Alike or different?
+GROUPED: tuple[ReferenceSystem, ...] = (
+    PEOPLE,
     ATTACKED,
-    _noveltybench("gpt-4o-in-context", _METHOD, "in-context"),
-    _noveltybench("gpt-4o-paraphrase", _METHOD, "paraphrase"),
-    _noveltybench("gpt-4o-system-prompt", _METHOD, "system-prompt"),
-    _noveltybench("gemini-1.5-pro", _GEMINI, "resample"),
+    _noveltybench(f"{_NAME}{DIFFERENT}", "gpt-4o-in-context", _METHOD, "in-context", judged=("1.0",)),
+    _noveltybench(f"{_NAME}, paraphrased prompts", "gpt-4o-paraphrase", _METHOD, "paraphrase", judged=("1.0",)),
+    _noveltybench(f"{_NAME}, system prompt", "gpt-4o-system-prompt", _METHOD, "system-prompt", judged=("1.0",)),
+    _closed("Gemini 1.5 Pro", "gemini-1.5-pro"),
     *_stages(SUITE),
 )
+OF_2025: tuple[ReferenceSystem, ...] = (
+    *(
+        _closed(name, model_id.replace("@", "_"), model_id, _MARCH_2025)
+        for name, model_id in (
+            ("Claude 3 Opus (2024-02-29)", "claude-3-opus@20240229"),
+            ("Claude 3.5 Haiku (2024-10-22)", "claude-3-5-haiku@20241022"),
+            ("Claude 3.5 Sonnet (2024-10-22)", "claude-3-5-sonnet-v2@20241022"),
+            ("Gemini 2.0 Flash", "gemini-2.0-flash"),
+            ("Gemini 2.0 Flash-Lite (preview 02-05)", "gemini-2.0-flash-lite-preview-02-05"),
+            ("Gemini 2.0 Pro (experimental 02-05)", "gemini-2.0-pro-exp-02-05"),
+            ("GPT-4o mini (2024-07-18)", "gpt-4o-mini-2024-07-18"),
+        )
+    ),
+    *(
+        _open(f"Command {name}", f"CohereForAI/c4ai-{of}", size, "cc-by-nc-4.0", of)
+        for name, of, size in (
+            ("R (08-2024)", "command-r-08-2024", 32_300_000_000),
+            ("R+ (08-2024)", "command-r-plus-08-2024", 104_000_000_000),
+            ("R7B (12-2024)", "command-r7b-12-2024", 7_000_000_000),
+        )
+    ),
+    *(
+        _open(f"Gemma 2 {name} Instruct", f"google/gemma-2-{name.lower()}-it", size, "gemma")
+        for name, size in (("2B", 2_600_000_000), ("9B", 9_000_000_000), ("27B", 27_000_000_000))
+    ),
+    *(
+        _open(f"Gemma 3 {size}B Instruct", f"google/gemma-3-{size}b-it", size * 10**9, "gemma", "", _SEPTEMBER_2025)
+        for size in (4, 12, 27)
+    ),
+    *(
+        _open(f"Llama {name} Instruct", f"meta-llama/Llama-{name.replace(' ', '-')}-Instruct", size, f"llama{name[:3]}")
+        for name, size in (
+            ("3.1 8B", 8_000_000_000),
+            ("3.1 405B", 405_000_000_000),
+            ("3.2 1B", 1_230_000_000),
+            ("3.2 3B", 3_210_000_000),
+            ("3.3 70B", 70_000_000_000),
+        )
+    ),
+)
+OF_2026 = tuple(
+    run
+    for name in ("Claude Fable 5.1", "Claude Opus 5", "GPT-5.6 Luna", "GPT-5.6 Sol", "GPT-5.6 Terra", "GPT-6 Astra")
+    for run in _of_2026(name, name.lower().replace("fable 5.1", "fable-5-1").replace(" ", "-"))
+)
+REAL = (*GROUPED, *OF_2025)  # all whose responses are here
 ATTACKS = tuple(ReferenceSystem(attack.name, "attack", attack.name) for attack in attacks.ATTACKS)
 # The attacks of each kind that gain most under common metrics, and those that gain most under the headline
 # (docs/gaming.md). The first page shows the others on demand.
@@ -120,11 +218,15 @@ SHOWN_ATTACKS = frozenset(
     )
 )
 STAGES = tuple(system for suite in STAGE_SUITES if suite != SUITE for system in _stages(suite))
-SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS, *STAGES)
+SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS, *STAGES)  # all that are scored here
+JUDGED = tuple(system for system in (*REAL, *OF_2026) if system.judged)
 
 
 def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None = None) -> tuple[Submission, Suite]:
-    """Make and check the submission of a system from released files; the same files give the same submission."""
+    """Make and check the submission of a system from released files; the same files give the same submission.
+
+    It has no reported values, which are results of their own.
+    """
     suite = stage_suite(system.suite, mirror)
     if system.kind == "attack":
         source, _ = make_submission(ATTACKED, folder.with_name(f"{folder.name}-source"), mirror)
@@ -132,18 +234,43 @@ def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None =
     if system.kind == "olmo":
         _write_stage(system, suite, folder, mirror)
     else:
-        fetch = Fetcher(SUBMISSIONS, mirror, network=False)
-        known = {
-            "name": system.name,
-            "suite": SUITE,
-            "system": system.system.model_dump(exclude_none=True),
-            "generation": {**system.sampling, "k": system.k},
-            "submitter": _BY_NOVELTYBENCH.model_dump(),
-            "reported": "NoveltyBench's classifier (deberta-v3-large) and reward model, as released",
-        }
-        import_submission(fetch(submission_path(system.of)), "noveltybench", folder, known, lambda name: suite)
+        file = SUBMISSIONS.file(submission_path(system.of))
+        findings = Findings()
+        imported = read_noveltybench(Fetcher(SUBMISSIONS, mirror, network=False)(file.path), findings, suite)
+        if findings.rejected():
+            raise Rejected(file.path, findings)
+        with atomic_folder(folder) as target:
+            rows = sorted(imported.rows, key=lambda row: suite.position[row.prompt_id])
+            write_submission(target, released_manifest(system, file.sha256), rows)
     submission, suite, _ = open_submission(folder, lambda name: suite)
     return submission, suite
+
+
+def released_manifest(system: ReferenceSystem, sha256: str) -> Manifest:
+    """Return the manifest of a system of NoveltyBench; `sha256` is that of its released file."""
+    return Manifest(
+        name=system.name,
+        suite=system.suite,
+        system=system.system,
+        generation=Generation(k=system.k, **system.sampling),
+        submitter=_BY_NOVELTYBENCH.model_copy(update={"date": system.sampled}),
+        origin=Origin(format="noveltybench", sha256=sha256),
+    )
+
+
+def unpublished_submission(system: ReferenceSystem, values: Mapping[str, Reported]) -> tuple[Manifest, str]:
+    """Return the manifest and id of a submission whose responses are not here: the id is that of their judgements."""
+    digest = RowsDigest()
+    for prompt_id, reported in values.items():
+        digest.add_reported(prompt_id, reported)
+    manifest = released_manifest(system, SUBMISSIONS.file(judged_path(system.of)).sha256)
+    return manifest, submission_id(manifest, digest.hex())
+
+
+def released_judgements(system: ReferenceSystem, version: str, mirror: Path | None = None) -> dict[str, Reported]:
+    """Read one version's values of a system from released files."""
+    path = judged_path(system.of) if version == "1.1" else submission_path(system.of)
+    return read_judgements(Fetcher(SUBMISSIONS, mirror, network=False)(path), version)
 
 
 def stage_suite(name: str, mirror: Path | None = None) -> Suite:
@@ -198,20 +325,20 @@ def _stage_rows(suite: str, mirror: Path | None) -> list[dict[str, Any]]:
     return list(read(_PROMPT_SETS[suite.removesuffix(MATCHED)], fetch))
 
 
-def released_rows(name: str, submission_id: str) -> Mapping[str, Row]:
+def released_rows(name: str, submission: str) -> Mapping[str, Row]:
     """The rows of a reference submission by prompt id; empty if its released files are not available."""
-    return _released_rows(name, submission_id, mirror_folder())
+    return _released_rows(name, submission, mirror_folder())
 
 
 @lru_cache(maxsize=4)
-def _released_rows(name: str, submission_id: str, mirror: Path | None) -> Mapping[str, Row]:
+def _released_rows(name: str, wanted: str, mirror: Path | None) -> Mapping[str, Row]:
     for system in SYSTEMS:
         if system.name != name:
             continue
         try:
             with TemporaryDirectory() as folder:
                 submission, _ = make_submission(system, Path(folder) / "submission", mirror)
-                if submission.id == submission_id:
+                if submission.id == wanted:
                     return {row.prompt_id: row for row in submission.rows()}
         except (DivBenchError, OSError):
             return {}

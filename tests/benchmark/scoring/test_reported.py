@@ -74,7 +74,7 @@ def test_published_means_come_through_import_and_scorer(
     expected = PUBLISHED[published]["gpt-4o"]
     path = mirror / "noveltybench" / "submissions" / "gpt-4o.jsonl"
     scored = _scored(path, tmp_path, mirror, k)
-    distinct, _, utility = scored.result.scores
+    distinct, _, _, utility = scored.result.scores
     assert (distinct.n, utility.n, distinct.origin, utility.origin) == (100, 100, "reported", "reported")
     assert distinct.value == pytest.approx(expected["distinct"], abs=1e-6)
     assert utility.value == pytest.approx(expected["utility"], abs=5e-4 if k else 1e-6)
@@ -98,11 +98,12 @@ def test_version_1_1_comes_through_import_and_scorer_apart_from_1_0(mirror: Path
     jsonl(split / "generations.jsonl", [{name: row[name] for name in fields} for row in texts])
     jsonl(split / "v1.1" / "scores.jsonl", rows)
     jsonl(split / "v1.0" / "scores.jsonl", [{k: v for k, v in row.items() if k != "generations"} for row in texts])
-    distinct, useful, utility = _scored(run, tmp_path, mirror).result.scores
-    assert [distinct.value, useful.value, utility.value] == pytest.approx(
+    distinct, useful, quality, utility = _scored(run, tmp_path, mirror).result.scores
+    assert [distinct.value, useful.value, quality.value, utility.value] == pytest.approx(
         [
             mean([len(set(row["partition"])) for row in rows]),
             mean([sum(score >= 4 for score in row["partition_scores"]) for row in rows]),
+            mean([mean(row["partition_scores"]) for row in rows]),
             mean([row["utility"] for row in rows]),
         ],
         abs=1e-12,

@@ -243,6 +243,7 @@ def test_responses_are_counted_by_what_they_are(tmp_path: Path) -> None:
     rows = rows_of(SMALL, k=4, responses=lambda i, k: ("same", "same", "", "[refused]"))
     rows = [replace(row, finish_reasons=("stop", "length", "length", None)) for row in rows]
     counts = score(submit(tmp_path / "in", SMALL, rows), SMALL, tmp_path).result.counts
+    assert counts is not None
     assert counts.model_dump() == {
         "prompts": 6, "responses": 24, "blank": 6, "placeholder": 6, "refused": 0, "cut_off": 12, "repeated": 6,
         "invalid": {"blank or a placeholder": 12, "rated lowest by the reward model": 4},

@@ -216,7 +216,7 @@ def test_the_model_of_most_systems_ranks_a_board_and_among_equals_the_newest() -
 
 def test_people_and_baselines_are_ranked_only_if_there_is_nobody_else() -> None:
     given = []
-    for kind, value in (("human", 0.3), ("model", 0.2), ("baseline", 0.1)):
+    for kind, value in (("human", 0.3), ("model", 0.2), ("base model", 0.1)):
         made = result(kind, aggregate("ead", value))
         manifest = made.manifest.model_copy(update={"system": System.model_validate({"type": kind})})
         given.append(made.model_copy(update={"manifest": manifest}))

@@ -17,17 +17,21 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import computed, input_of
 from benchmark.scoring.per_prompt import FACTS, write_text_free
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.results import PER_PROMPT_FILE, Result, read_result
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Result, read_result
 from benchmark.scoring.scorer import Options, result_id
 from divbench.core.errors import InputError
 from divbench.core.files import sha256_of
 from leaderboard.data.board import Board, facts, make_boards, ranking_column
-from leaderboard.data.reference.build import backends, jobs, make_reference
+from leaderboard.data.measurements import measured_by
+from leaderboard.data.reference.build import PROFILE, SCORED, Done, backends, finish, jobs, make_judged, make_reference
 from leaderboard.data.reference.results import WithReference, reference_results
 from leaderboard.data.reference.systems import (
     ABOUT_FILE,
+    ATTACKED,
     FOLDER,
-    REAL,
+    GROUPED,
+    JUDGED,
+    PEOPLE,
     SUITE,
     SYSTEMS,
     ReferenceSystem,
@@ -161,34 +165,42 @@ def test_without_texts_a_prompt_shows_its_classes_and_says_why(results: Path, re
     assert why_no_tokens("offline", "", texts) == why_not_added("offline", "", texts) == NO_TEXTS
 
 
-def _key(result: Result) -> str:
-    """The key of the reference system that a result is of."""
+def _label(result: Result) -> str:
+    """The name of a result in the list of those that ship."""
     suite, name = result.suite, result.manifest.name
-    return next(each.key for each in SYSTEMS if (each.suite, each.name) == (suite, name))
+    system = next(each for each in (*SYSTEMS, *JUDGED) if (each.suite, each.name) == (suite, name))
+    return Done(system, result.k, result.result_id, recognised=True, profile=result.profile).label
 
 
 def test_what_ships_is_small_whole_and_without_texts() -> None:
     shipped = reference_results()
     assert shipped.unreadable == {}
     about = json.loads((FOLDER / ABOUT_FILE).read_bytes())
-    named = {each.result_id: f"{_key(each)}, k = {each.k}" for each in shipped.results.values()}
+    named = {each.result_id: _label(each) for each in shipped.results.values()}
     assert named == about["results"]
     assert {path.name for path in shipped.results} == set(named)
-    assert {f"{system.name}, k = 8" for system in REAL} <= set(named.values())
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 10_000_000
+    assert {f"{system.name}, k = 8" for system in GROUPED} <= set(named.values())
+    judged = {f"{each.name}, k = {k}, noveltybench-{v}" for each in JUDGED for v in each.judged for k in (8, each.k)}
+    assert judged == {label for label in named.values() if "noveltybench-1" in label}
+    assert len(judged) == 35 * 2 + 26 * 2 + 1
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 16_000_000
     words = {"prompt_id", "category"}  # and reasons why a value is missing or a response is not valid
     for path in shipped.results:
         schema = pq.read_schema(path / PER_PROMPT_FILE)
         texts = {field.name for field in schema if "string" in str(field.type)}
         assert texts - words <= {"missing", "invalid", "finish_reasons", "surprisals"}  # surprisals: the estimator
-        reasons = pq.read_table(path / PER_PROMPT_FILE, columns=["invalid", "finish_reasons"]).to_pydict()
+        reasons = (
+            pq.read_table(path / PER_PROMPT_FILE).select(sorted(texts & {"invalid", "finish_reasons"})).to_pydict()
+        )
         said = {each for column in reasons.values() for row in column for each in row or () if each is not None}
         assert max(map(len, said), default=0) < 60
 
 
 def shipped_metrics() -> tuple[Metric, ...]:
     """The metrics that the results which ship have: all but those that were added since the last release."""
-    columns = pq.read_schema(next(FOLDER.glob(f"*/{PER_PROMPT_FILE}"))).names
+    results = reference_results().results
+    scored = next(path for path, result in results.items() if result.profile == PROFILE)
+    columns = pq.read_schema(scored / PER_PROMPT_FILE).names
     return tuple(metric for metric in METRICS if metric.id in columns)
 
 
@@ -208,14 +220,14 @@ def named(name: str) -> ReferenceSystem:
 @pytest.mark.mirror
 @pytest.mark.thorough
 def test_every_result_that_ships_is_of_this_code(mirror: Path, tmp_path: Path) -> None:
-    assert len(json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"]) == len(jobs())
+    assert len(json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"]) == len(jobs()) + 123
     for place, (system, k) in enumerate(jobs()):
-        assert shipped(system, k, tmp_path / str(place), mirror, METRICS).num_rows
+        assert shipped(system, k, tmp_path / str(place), mirror, SCORED).num_rows
     assert all(done.recognised for done in make_reference(jobs()[:1], FOLDER, backends()))
 
 
 @pytest.mark.mirror
-@pytest.mark.parametrize("name", ["humans", "shuffled-words"])
+@pytest.mark.parametrize("name", ["People (8 authors)", "shuffled-words"])
 def test_what_ships_is_what_the_code_computes(name: str, mirror: Path, tmp_path: Path) -> None:
     known = shipped_metrics()
     table: Any = shipped(named(name), 8, tmp_path / "submission", mirror, known).to_pylist()
@@ -234,9 +246,54 @@ def test_what_ships_is_what_the_code_computes(name: str, mirror: Path, tmp_path:
 
 
 @pytest.mark.mirror
+def test_judged_values_that_ship_are_remade_to_the_byte(mirror: Path, tmp_path: Path) -> None:
+    done = list(make_judged(tmp_path))
+    finish(done, tmp_path, "2026-11-28")
+    for result in done:
+        for file in (RESULT_FILE, PER_PROMPT_FILE):
+            ours = (tmp_path / result.result_id / file).read_bytes()
+            assert ours == (FOLDER / result.result_id / file).read_bytes(), result.label
+
+
+def test_judged_values_are_boards_of_their_own_with_the_published_means() -> None:
+    boards = {(board.profile, board.k): board for board in WithReference().read().boards if board.suite == SUITE}
+    assert [(m.label, m.board.profile, m.column.label) for m in measured_by(list(boards.values()), SUITE, 10)] == [
+        ("judged by NoveltyBench 1.1", "noveltybench-1.1", "valid_distinct_k_reported"),
+        ("estimated offline", "offline", "valid_distinct_k"),
+        ("judged by NoveltyBench 1.0", "noveltybench-1.0", "valid_distinct_k_reported"),
+        ("words", "offline", "distinct_n"),
+    ]
+    newest, before = boards["noveltybench-1.1", 10], boards["noveltybench-1.0", 10]
+    assert next(iter(boards)) == ("noveltybench-1.1", 10)
+    assert len({entry.result.manifest.name for entry in newest.entries}) == 35
+    useful = {e.result.manifest.name: e.cells[c.signature] for e in newest.entries if (c := ranking_column(newest))}
+    published = {"GPT-5.6 Sol, asked for a different one": 9.38, "Claude Opus 5": 3.10, "GPT-4o (2024-11-20)": 2.59}
+    for name, value in published.items():
+        assert useful[name].value == pytest.approx(value)
+        assert (useful[name].low or 9) < value < (useful[name].high or 0)
+    # The same system on several boards, as on that of what is scored here.
+    systems = [{entry.system: entry.result.manifest.name for entry in each.entries} for each in (newest, before)]
+    both = systems[0].items() & systems[1].items()
+    assert len(both) == 23
+    assert (ATTACKED.name, PEOPLE.name) == tuple(
+        next(e.result.manifest.name for e in boards["offline", 8].entries if e.system == entry.system)
+        for board, name in ((newest, ATTACKED.name), (boards["noveltybench-1.0", 8], PEOPLE.name))
+        for entry in board.entries
+        if entry.result.manifest.name == name
+    )
+    bare = [entry for entry in newest.entries if (entry.system, entry.result.manifest.name) not in both]
+    assert len(bare) == 12
+    assert {facts(entry)["responses"] for entry in bare} == {None}
+    row = prompt_row(bare[0], "curated-17")
+    assert row is not None
+    assert row["responses"] == [NOT_INCLUDED] * 10
+    assert np.isnan(BoardScores(newest).bytes_a_response()).sum() == 12
+
+
+@pytest.mark.mirror
 def test_texts_come_from_released_files_where_those_are_at_hand(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    board = next(each for each in WithReference().read().boards if each.k == 8)
-    entry = next(each for each in board.entries if each.result.manifest.name == "humans")
+    board = next(each for each in WithReference().read().boards if (each.k, each.profile) == (8, PROFILE))
+    entry = next(each for each in board.entries if each.result.manifest.name == PEOPLE.name)
     monkeypatch.setenv("DIVBENCH_MIRROR", str(mirror))
     row = prompt_row(entry, "curated-17")
     assert row is not None
@@ -254,10 +311,10 @@ def test_reference_systems_of_a_board_are_compared() -> None:
     for board in WithReference().read().boards:
         found = board_across(board)
         assert (found is None) == (board.suite != SUITE)
-        if found is None:
+        if found is None or board.profile != PROFILE:
             continue
         across, entries = found
-        assert list(across.systems) == [s.name for s in REAL if s.k >= board.k]
+        assert list(across.systems) == [s.name for s in GROUPED if s.k >= board.k]
         assert across.labels.shape == (len(across.prompts), len(entries), board.k)
         # Grouped with all others' responses, a system's responses are hardly fewer: the classes are the headline's.
         column = ranking_column(board)

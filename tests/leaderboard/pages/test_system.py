@@ -155,9 +155,9 @@ def test_a_response_that_is_cut_says_so(results: Path, monkeypatch: pytest.Monke
 def test_equivalent_responses_have_a_colour_in_common(results: Path) -> None:
     """The reference results have classes and a curve, but no texts."""
     client = client_of(results, reference=True)
-    table = next(each.name for each in WithReference().read().boards if each.suite == "noveltybench-curated")
+    table = next(each.name for each in WithReference().read().boards if each.profile == "offline")
     listed = client.get("/system", params={"table": table}).text
-    known = re.findall(r'<option value="([0-9a-f]+)"[^>]*>gpt-4o</option>', listed)
+    known = re.findall(r'<option value="([0-9a-f]+)"[^>]*>GPT-4o \(2024-11-20\)</option>', listed)
     page = Read(client.get("/system", params={"table": table, "system": known[0]}).text)
     assert "classes-plot" in page.values("div", "id")
     data = [given for tag, given in page.elements if tag == "script" and given.get("id") == "classes-plot-data"]
