@@ -22,6 +22,7 @@ from leaderboard.pages import page_text
 from leaderboard.pages import system as module
 from leaderboard.pages.figures import TINTS
 from leaderboard.pages.system import (
+    NO_SYSTEM,
     OTHER_SHOWN,
     extremes,
     facts_table,
@@ -193,12 +194,15 @@ def test_only_people_and_baselines_are_called_references(results: Path) -> None:
         assert words in said
 
 
-def test_an_address_that_leads_nowhere_shows_the_first(results: Path, client: TestClient, tmp_path: Path) -> None:
+def test_an_address_that_leads_nowhere_is_not_found_and_offers_the_list(
+    results: Path, client: TestClient, tmp_path: Path
+) -> None:
     (board,), _ = load_boards(results)
-    gone = client.get("/system", params={"table": "<b>", "system": "0123456789"})
-    assert gone.status_code == 200
-    assert OTHER_SHOWN in gone.text
-    assert OTHER_SHOWN in client.get("/system", params={"table": "gone"}).text
+    gone = client.get("/system", params={"table": board.name, "system": "0123456789"})
+    assert (gone.status_code, NO_SYSTEM in gone.text) == (404, True)
+    assert f"system?table={board.name}&amp;system={system_ids(board)[0]}" in gone.text
+    moved = client.get("/system", params={"table": "<b>", "system": system_ids(board)[3]})
+    assert (moved.status_code, OTHER_SHOWN in moved.text, system_labels(board)[3] in moved.text) == (200, True, True)
     assert OTHER_SHOWN not in client.get("/system").text
     assert client.head("/system").status_code == 200
     empty = client_of(tmp_path).get("/system")
@@ -211,6 +215,30 @@ def test_an_address_that_leads_nowhere_shows_the_first(results: Path, client: Te
     answer = left.get("/system", params={"system": system_ids(board)[0]})
     assert answer.status_code == 404
     assert "cannot be read (the result is gone or damaged" in answer.text
+
+
+def test_three_hundred_systems_are_searched_grouped_and_paged(
+    results: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (board,), _ = load_boards(results)
+    names = dict(zip(system_ids(board), system_labels(board), strict=True))
+    monkeypatch.setattr(module, "LISTED", 3)
+    met, groups, page = [], set(), "systems"
+    while page:
+        read = Read(client.get(f"/{page}").text)
+        links = read.values("a", "href")
+        met += [link.partition("&system=")[2] for link in links if link.startswith("system?")]
+        groups |= {kind for kind in ("People", "Known-bad baselines") if kind in read.text}
+        page = next((link for link in links if link.endswith(f"page={-(-len(met) // 3) + 1}")), "")
+    assert sorted(met) == sorted(names)  # each once, three on a page
+    assert groups == {"People", "Known-bad baselines"}
+    found = client.get("/systems", params={"q": "COLL sed", "page": "no number"})
+    assert [link for link in Read(found.text).values("a", "href") if link.startswith("system?")] == [
+        f"system?table={board.name}&system={own}" for own, name in names.items() if name == "collapsed"
+    ]
+    assert "0 systems on " in client.get("/systems", params={"q": "<script>"}).text
+    options = re.findall(r'<optgroup label="([^"]+)">', client.get("/system").text)
+    assert len(options) == len(set(options)) == len({entry.result.manifest.system.type for entry in board.entries})
 
 
 def test_what_a_page_loads_is_served_and_kept_by_browsers(client: TestClient) -> None:
