@@ -1,8 +1,7 @@
 """All metrics: functions from the texts of one response set, or the outputs of models for them, to a number.
 
-Each is a pure function with its `Metric` line, in the file of its family; the texts of its card are in `cards.toml`.
-Parameters are bound in that line, so `METRICS` shows every variant that is scored. A changed definition is a new
-version.
+Each is a pure function with its `Metric` line and card, in the file of its family. Parameters are bound in that line,
+so `METRICS` shows every variant that is scored. A changed definition is a new version.
 """
 
 from benchmark.metrics import (

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, metric, too_many
+from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -172,25 +172,205 @@ def hamdiv(embeddings: Floats) -> float:
     return float((paths[-1] + home).min())
 
 
+SEES = (
+    "A text is truncated at the model's token limit, and meaningless texts have vectors, too. all-MiniLM-L6-v2 reads "
+    "English: it reads emoji by their names, and other languages by their letters without understanding them."
+)
+MODELS = "Values under different embedders cannot be compared."
+GROWS = "It grows with the number of responses: compare equal k only."
+NOISE = "Random characters are far from everything: they score above some real systems."
+COX = "Cox et al. 2021, DOI 10.1145/3411764.3445782"
+_XIE = "Xie et al. 2021, arXiv:2112.12542"
+_MIRONOV = "Mironov & Prokhorenkova 2024, arXiv:2410.14556"
 FIRST = Version(1, "2026-11-22", "first version: distances of sentence embeddings")
 
-_metric = partial(metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(FIRST,))
+_metric = partial(
+    Metric, reads="embeddings", direction=+1, unit="cosine distance", needs=2, family="meaning", history=(FIRST,)
+)
 
 METRICS: tuple[Metric, ...] = (
-    _metric("chamfer_distance", partial(nearest_neighbour_distance, k=1), bounds=(0, 2), parameters={"k": "1"}),
-    _metric("bottleneck", bottleneck, bounds=(0, 2)),
-    _metric("diameter", diameter, bounds=(0, 2)),
-    _metric("sum_diameter", sum_diameter, bounds=(0, None)),
-    _metric("span_centroid", partial(span_centroid, percentile=90), bounds=(0, 2), parameters={"percentile": "90"}),
-    _metric("span_medoid", span_medoid, bounds=(0, 2)),
+    _metric(
+        "chamfer_distance",
+        "chamfer distance (to the nearest other response)",
+        partial(nearest_neighbour_distance, k=1),
+        bounds=(0, 2),
+        paper=COX,
+        parameters={"k": "1"},
+        formula="mean over i of min over j ≠ i of dᵢⱼ, d the cosine distance of embeddings",
+        summary="How far a response is from the one most similar to it.",
+        failures=(
+            "A second copy of every response makes it 0, whatever the responses say.",
+            "It depends on nearest neighbours only: two close pairs have the same value, however far apart they are.",
+            NOISE,
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "bottleneck",
+        "bottleneck (smallest distance of two responses)",
+        bottleneck,
+        bounds=(0, 2),
+        paper=_XIE,
+        formula="min over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
+        summary="How far apart the two most similar responses are.",
+        failures=(
+            "One pair decides: with a single duplicate it is 0, however varied the others are.",
+            "It falls with the number of responses: compare equal k only.",
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "diameter",
+        "diameter (largest distance of two responses)",
+        diameter,
+        bounds=(0, 2),
+        paper=_XIE,
+        formula="max over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
+        summary="How far apart the two most different responses are.",
+        failures=(
+            "One odd response decides: nine copies and one outlier score like ten different responses.",
+            GROWS,
+            NOISE,
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "sum_diameter",
+        "sum-diameter (sum of distances to the farthest response)",
+        sum_diameter,
+        bounds=(0, None),
+        paper=_XIE,
+        formula="Σᵢ max over j of dᵢⱼ, d the cosine distance of embeddings",
+        summary="How far each response is from the one least similar to it, summed up.",
+        failures=(
+            "Two clusters of copies at the ends score as well as responses spread between them.",
+            GROWS,
+            NOISE,
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "span_centroid",
+        "span (90th percentile of distances to the centroid)",
+        partial(span_centroid, percentile=90),
+        bounds=(0, 2),
+        paper=COX,
+        parameters={"percentile": "90"},
+        formula="90th percentile over i of the cosine distance of xᵢ to the mean of all x, interpolated linearly",
+        summary="The distance to the centre within which nearly all responses are.",
+        failures=(
+            "Among ten responses, only the two farthest determine it.",
+            "It has no value if the vectors cancel out, as two opposite ones do.",
+            NOISE,
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "span_medoid",
+        "span (mean distance to the medoid)",
+        span_medoid,
+        bounds=(0, 2),
+        paper=COX,
+        formula="min over j of mean over i of dᵢⱼ, d the cosine distance of embeddings; dⱼⱼ = 0 counts",
+        summary="How far the responses are from the one that is most similar to all of them.",
+        failures=(
+            "The medoid's distance of 0 counts, so it grows with the number of responses: compare equal k only.",
+            NOISE,
+            SEES,
+            MODELS,
+        ),
+    ),
     _metric(
         "pairwise_energy",
+        "energy (minus the mean inverse distance of pairs)",
         partial(pairwise_energy, epsilon=0.01),
         bounds=(None, 0),
+        unit="1 / cosine distance",
+        paper=_MIRONOV,
         parameters={"epsilon": "0.01", "gamma": "1"},
+        formula="−mean over pairs i < j of 1 / max(dᵢⱼ, 0.01), d the cosine distance of embeddings",
+        summary="How strongly the responses would repel each other if they were charges.",
+        failures=(
+            "The lower limit of distances determines the cost of a duplicate; it is 0.01 here, and 10⁻¹² in "
+            "emb-diversity, where one duplicate outweighs all prompts of a suite.",
+            "Close pairs determine it: how far apart the others are hardly counts.",
+            SEES,
+            MODELS,
+        ),
     ),
-    _metric("geometric_std", geometric_std, bounds=(0, 1)),
-    _metric("mst_dispersion", mst_dispersion, bounds=(0, None)),
-    _metric("graph_entropy", graph_entropy, bounds=(0, None), needs=3),
-    _metric("hamdiv", hamdiv, bounds=(0, None)),
+    _metric(
+        "geometric_std",
+        "geometric mean of standard deviations",
+        geometric_std,
+        bounds=(0, 1),
+        unit="unit vectors' length",
+        paper="Lai et al. 2020, LREC, Diversity, density, and homogeneity",
+        formula="(∏ₕ max(σₕ, 10⁻¹²))^(1/H), σₕ the vectors' standard deviation (divisor n − 1) in component h of H",
+        summary="How much the vectors vary in every dimension of the embedder.",
+        failures=(
+            "One component in which all responses are equal pulls it towards 0, as two of all-MiniLM-L6-v2 do; another "
+            "one almost does.",
+            "It depends on the embedder's choice of axes: a rotation changes it, though no distance changes.",
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "mst_dispersion",
+        "MST dispersion (length of the minimum spanning tree)",
+        mst_dispersion,
+        bounds=(0, None),
+        paper=COX,
+        formula="sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
+        summary="The length of the shortest tree that connects all responses.",
+        failures=(
+            GROWS,
+            NOISE,
+            "Treating a duplicate's distance of 0 as a missing edge, as sparse graph libraries do, makes it too large: "
+            "emb-diversity 0.1.0 does so if vectors are exactly equal.",
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "graph_entropy",
+        "graph entropy of distances",
+        graph_entropy,
+        bounds=(0, None),
+        unit="nats",
+        paper="Yu et al. 2022, COLING, Can data diversity enhance learning generalization?",
+        needs=3,
+        formula="−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
+        summary="How evenly each response's distances to the others are spread.",
+        failures=(
+            "It measures evenness, not distance: ten near-identical responses at equal small distances score "
+            "the maximum.",
+            GROWS,
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "hamdiv",
+        "HamDiv (length of the shortest Hamiltonian circuit)",
+        hamdiv,
+        bounds=(0, None),
+        paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
+        formula="min over orders π of Σᵢ d(π(i), π(i + 1)), back to the start, d the cosine distance of embeddings",
+        summary="The length of the shortest round trip through all responses.",
+        failures=(
+            f"It is exact, so sets of more than {MOST_IN_CIRCUIT} responses have no value. The approximation of "
+            "emb-diversity (Christofides) is at most 1.5 times as long if the triangle inequality holds, which it "
+            "need not for cosine distance.",
+            GROWS,
+            NOISE,
+            SEES,
+            MODELS,
+        ),
+    ),
 )

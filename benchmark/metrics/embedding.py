@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.distances import MODELS, SEES
 from benchmark.metrics.eigenscore import eigenscore
-from benchmark.metrics.metric import Metric, Unscorable, Version, metric
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from divbench.core.errors import need
 
 Embeddings = NDArray[np.float64]
@@ -85,25 +86,101 @@ def _thread_pools() -> Any:
     return need("threadpoolctl", "score").ThreadpoolController()
 
 
+_ORDER = "Shuffled words are close to the sentence they come from."
+_TOPIC = (
+    "Responses to one question share its topic, so differences of content are small beside what all have in common."
+)
 _FIRST = Version(1, "2026-11-20", "first version: geometry of sentence embeddings")
 
-_metric = partial(metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(_FIRST,))
+_metric = partial(Metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(_FIRST,))
 
 METRICS: tuple[Metric, ...] = (
-    _metric("embedding_diversity", cosine_diversity, bounds=(0, 2)),
-    _metric("vendi_score", partial(vendi_score, q=1.0), bounds=(1, "k"), parameters={"q": "1", "kernel": "cosine"}),
-    _metric("vendi_score_q2", partial(vendi_score, q=2.0), bounds=(1, "k"), parameters={"q": "2", "kernel": "cosine"}),
+    _metric(
+        "embedding_diversity",
+        "mean pairwise cosine distance of embeddings",
+        cosine_diversity,
+        bounds=(0, 2),
+        unit="cosine distance",
+        paper="Tevet & Berant 2021 (sent-BERT); Kirk et al. 2023, arXiv:2310.06452",
+        formula="1 − mean over pairs i < j of xᵢ · xⱼ, x the unit vector of a response",
+        summary="How far apart the responses' meanings are on average, for a sentence-embedding model.",
+        failures=(
+            "Noise is far from everything: random characters score above four of ten systems on NoveltyBench.",
+            SEES,
+            _ORDER,
+            _TOPIC,
+            "It is much worse if wording is held equal: 0.38 on McDiv_nuggets' stories, 0.61 on all of McDiv's "
+            "(Spearman with the label, all-MiniLM-L6-v2).",
+            f"{MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
+        ),
+    ),
+    _metric(
+        "vendi_score",
+        "effective number of dissimilar responses (Vendi score)",
+        partial(vendi_score, q=1.0),
+        bounds=(1, "k"),
+        unit="effective number of responses",
+        paper="Friedman & Dieng 2023, arXiv:2210.02410, definition 3.1",
+        parameters={"q": "1", "kernel": "cosine"},
+        formula="exp(−Σ λ ln λ), λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
+        summary="The number of completely different responses that would be as varied as these.",
+        failures=(
+            "It is at most the number of responses and grows with it: compare equal k only.",
+            "Similar but unequal responses add up: ten loosely related responses count as several.",
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "vendi_score_q2",
+        "effective number of dissimilar responses, order 2",
+        partial(vendi_score, q=2.0),
+        bounds=(1, "k"),
+        unit="effective number of responses",
+        paper="Pasarkar & Dieng 2024, arXiv:2310.12952",
+        parameters={"q": "2", "kernel": "cosine"},
+        formula="1 / Σ λ², λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
+        summary="The Vendi score with more weight on common responses, so that a rare odd one counts less.",
+        failures=(
+            "One outlier among many repeats hardly counts.",
+            "It grows with the number of responses: compare equal k only.",
+            SEES,
+        ),
+    ),
     _metric(
         "kmeans_inertia",
+        "k-means inertia per response",
         partial(kmeans_inertia, clusters=3, seed=0),
         bounds=(0, 1),
+        unit="squared distance",
+        paper="Du & Black 2019, ACL P19-1005",
         parameters={"clusters": "3", "seed": "0"},
         needs=4,
+        formula="(1/n) Σᵢ min_c |xᵢ − m_c|², with three centres m found by k-means (ten starts, seed 0)",
+        summary="How much the responses vary within three groups.",
+        failures=(
+            "Three tight groups of different responses score 0: diversity between groups does not count.",
+            "It needs more responses than centres, and is hardly informative for few responses.",
+            "The number of groups, three, is arbitrary.",
+            SEES,
+        ),
     ),
     _metric(
         "eigenscore_output",
+        "E_output (EigenScore of output embeddings)",
         eigenscore,
         bounds=(-3, None),
+        unit="log10",
+        paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6; as E_output in GSSBench",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)"},
+        formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of X̃ X̃ᵀ / (d − 1), each row of X centred over its d "
+        "features",
+        summary="How large a space the responses' vectors span, on a logarithmic scale; GSSBench's E_output.",
+        failures=(
+            "Its range is narrow: −2.90 (identical) to −2.70 (orthogonal) for ten unit vectors of 1,024 dimensions.",
+            "It depends on the vectors' length, their number of features and K: none of these may differ.",
+            "The constant 10⁻³ is about as large as the eigenvalues that it is added to, and has a large effect.",
+            SEES,
+        ),
     ),
 )

@@ -1,11 +1,8 @@
 """Defines a metric: a pure function, and its card."""
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -122,35 +119,6 @@ class Metric:
     def version(self) -> int:
         """Version of the definition; numbers of different versions never share a column."""
         return self.history[0].number if self.history else 1
-
-
-@cache
-def _cards() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
-
-
-def metric(
-    name: str,
-    fn: Callable[[Any], float],
-    *,
-    reads: Reads,
-    direction: Literal[1, 0, -1],
-    bounds: Bounds,
-    family: Family,
-    history: tuple[Version, ...],
-    parameters: Mapping[str, str] = MappingProxyType({}),
-    needs: int = 1,
-) -> Metric:
-    """Make a metric with its card: the texts for readers, which are in `cards.toml`."""
-    shared, card = _cards()["shared"], dict(_cards()[name])
-    card["failures"] = tuple(shared.get(text, text) for text in card["failures"])
-    return Metric(
-        *(name, card.pop("title"), fn, reads, direction, bounds, card.pop("unit"), card.pop("paper"), family),
-        parameters=parameters,
-        needs=needs,
-        history=history,
-        **card,
-    )
 
 
 def bounds_text(bounds: Bounds) -> str:

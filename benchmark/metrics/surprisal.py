@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.metric import Metric, Unscorable, Version, metric
+from benchmark.metrics.metric import Metric, Unscorable, Version
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -315,24 +315,185 @@ def cross_mode(alone: Floats, given: Floats) -> CrossMode:
     return CrossMode(reduction, *map(float, means))
 
 
+_JUDGE = (
+    "The numbers depend on the language model that reads: compare them only under the same model, layout and orders."
+)
+_NEITHER = "It does not measure diversity, and is shown as a diagnostic."
+_BITS = "In bits, it grows with the length of the responses."
+_CURVE = "aₖ: mean over orders of bits / bytes of the response at position k, after the k − 1 before it. "
+_COHERENCE = "C = 2^(−mean of h), h the bits per byte of each response alone"
+_NOISE = "Noise retains all of its surprise, so random characters score highest."
+_INJECTED = "A response that contains the next response's label is read as if the next response had begun."
+_NEGATIVE = "It is below 0 if the last position happens to be among the most surprising."
+_ORDERS = "A curve from few orders is noisy, especially at single positions."
 _FIRST = Version(1, "2026-11-21", "first version: surprisals under a language model, balanced orders by default")
 
-_metric = partial(metric, direction=+1, bounds=(0, None), needs=2, family="surprise", history=(_FIRST,))
-_coherence_metric = partial(metric, reads="surprisals", direction=0, family="surprise", history=(_FIRST,))
+_metric = partial(Metric, direction=+1, bounds=(0, None), needs=2, family="surprise", history=(_FIRST,))
+_coherence_metric = partial(Metric, reads="surprisals", direction=0, family="surprise", history=(_FIRST,))
 _excess_metric = partial(_metric, reads="surprisals:curve", direction=0, bounds=(None, None))
 
 METRICS: tuple[Metric, ...] = (
-    _metric("d_can", d_can, reads="surprisals"),
-    _metric("retained_surprise", retained_surprise, reads="surprisals:curve"),
-    _metric("coherent_retained", coherent_retained, reads="surprisals:curve"),
-    _metric("tail_d_can", tail_d_can, reads="surprisals:curve"),
-    _metric("a_n", a_n, reads="surprisals"),
-    _coherence_metric("coherence", coherence, bounds=(0, 1)),
-    _coherence_metric("coherence_spread", coherence_spread, bounds=(0, None)),
-    _excess_metric("excess_entropy", excess_entropy),
-    _excess_metric("excess_entropy_rate", excess_entropy_rate),
-    _excess_metric("coherent_excess", coherent_excess),
-    _excess_metric("coherent_excess_rate", coherent_excess_rate),
-    _excess_metric("total_correlation", total_correlation),
-    _metric("d_can_bits", d_can_bits, reads="surprisals"),
+    _metric(
+        "d_can",
+        "D_Ca_n = C · a_n",
+        d_can,
+        reads="surprisals",
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 5",
+        formula=f"{_CURVE}D = C · aₙ; {_COHERENCE}",
+        summary="How surprising the last response is for a reader who knows all others, reduced if the responses are "
+        "not coherent language.",
+        failures=(
+            _JUDGE,
+            "It depends on one position of the curve and, with unbalanced orders, on the responses that fall there.",
+            "On sets with human labels it does worse than embeddings, here and in its paper.",
+            _INJECTED,
+        ),
+    ),
+    _metric(
+        "retained_surprise",
+        "retained surprise R",
+        retained_surprise,
+        reads="surprisals:curve",
+        unit="share of the surprise alone",
+        paper="DivBench; based on the curve of D_Can 2026, arXiv:2606.01811",
+        formula="R = mean of bits at positions 2 … n / mean of bits of the responses alone",
+        summary="The share of its surprise that a response retains once others have been read.",
+        failures=(f"{_NOISE} R near 1 can mean that responses share nothing, or mean nothing.", _JUDGE, _INJECTED),
+    ),
+    _metric(
+        "coherent_retained",
+        "C · R",
+        coherent_retained,
+        reads="surprisals:curve",
+        unit="share of the surprise alone",
+        paper="DivBench; based on the curve of D_Can 2026, arXiv:2606.01811",
+        formula=f"C · R, R as in retained surprise; {_COHERENCE}",
+        summary="The share of surprise that remains, reduced if the responses are not coherent language.",
+        failures=(
+            "On sets with human labels it does worse than R alone: C adds variation unrelated to diversity.",
+            _JUDGE,
+        ),
+    ),
+    _metric(
+        "tail_d_can",
+        "C · mean of a_k over the second half",
+        tail_d_can,
+        reads="surprisals:curve",
+        unit="bits/byte",
+        paper="DivBench; based on the curve of D_Can 2026, arXiv:2606.01811",
+        formula=f"{_CURVE}C · mean of aₖ over k = ⌊n/2⌋ + 1 … n; {_COHERENCE}",
+        summary="D_Can from the second half of the curve instead of only its last position.",
+        failures=(
+            _JUDGE,
+            "Positions in the middle come after fewer responses, so it is usually higher than d_can.",
+            _INJECTED,
+        ),
+    ),
+    _metric(
+        "a_n",
+        "a_n, surprise after all others",
+        a_n,
+        reads="surprisals",
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 6",
+        formula=f"{_CURVE}aₙ, its last position",
+        summary="The bits per byte of a response for a model that has read all the others.",
+        failures=(
+            _NOISE,
+            "It depends on one position of the curve.",
+            "Under the published tokenisation, the last response lacks the separator that ends all others. If the "
+            "tokeniser merges it with a full stop, this costs about two bits; exact boundaries avoid it.",
+            _JUDGE,
+        ),
+    ),
+    _coherence_metric(
+        "coherence",
+        "coherence C",
+        coherence,
+        bounds=(0, 1),
+        unit="probability of a byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 4",
+        formula=_COHERENCE,
+        summary="How likely a byte of the responses is for the model: near 0 for noise; for plain language 0.4 to 0.7 "
+        "under Qwen2.5-3B and about 0.2 under the bundled model.",
+        failures=(_NEITHER, "Rare words, names and other languages lower it just as nonsense does.", _JUDGE),
+    ),
+    _coherence_metric(
+        "coherence_spread",
+        "coherence spread sigma_l",
+        coherence_spread,
+        bounds=(0, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, section B.2",
+        formula="the standard deviation (divisor n) of h, the bits per byte of each response alone",
+        summary="Whether a set mixes responses of very different fluency.",
+        failures=(_NEITHER, "Short responses vary more in bits per byte, whatever they say.", _JUDGE),
+    ),
+    _excess_metric(
+        "excess_entropy",
+        "excess entropy E",
+        excess_entropy,
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 8",
+        formula="E = Σₖ (aₖ − aₙ), aₖ the mean bits at position k",
+        summary="How much a reader learns from the first responses about what all of them share.",
+        failures=(_NEITHER, _NEGATIVE, _BITS, _ORDERS),
+    ),
+    _excess_metric(
+        "excess_entropy_rate",
+        "excess entropy rate E_rate",
+        excess_entropy_rate,
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 12",
+        formula=f"{_CURVE}Σₖ (aₖ − aₙ)",
+        summary="Excess entropy in bits per byte, so that length matters less.",
+        failures=(_NEITHER, _NEGATIVE, _ORDERS),
+    ),
+    _excess_metric(
+        "coherent_excess",
+        "C · E",
+        coherent_excess,
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 13",
+        formula=f"C · Σₖ (aₖ − aₙ), aₖ the mean bits at position k; {_COHERENCE}",
+        summary="Excess entropy, reduced if the responses are not coherent language.",
+        failures=(_NEITHER, "Some files of its authors call it D; it is not D_Can.", _NEGATIVE, _BITS),
+    ),
+    _excess_metric(
+        "coherent_excess_rate",
+        "C · E_rate",
+        coherent_excess_rate,
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 13",
+        formula=f"{_CURVE}C · Σₖ (aₖ − aₙ); {_COHERENCE}",
+        summary="The rate of excess entropy, reduced if the responses are not coherent language.",
+        failures=(_NEITHER, "Some files of its authors call it D_rate; it is not D_Can.", _NEGATIVE, _ORDERS),
+    ),
+    _excess_metric(
+        "total_correlation",
+        "total correlation TC_n",
+        total_correlation,
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 10",
+        formula="TC = Σₖ (ā − aₖ), ā the mean bits of a response alone, aₖ the mean bits at position k",
+        summary="How many bits the responses of a set share in total.",
+        failures=(
+            _NEITHER,
+            _BITS,
+            "A response alone is always read under the first label, so the cost of labels does not cancel.",
+            _JUDGE,
+        ),
+    ),
+    _metric(
+        "d_can_bits",
+        "C · a_n in bits of a response",
+        d_can_bits,
+        reads="surprisals",
+        unit="bits",
+        paper="the authors' code of D_Can 2026, arXiv:2606.01811",
+        formula=f"C · aₙ with aₙ in bits of a whole response; {_COHERENCE}",
+        summary="D_Can without division by length, as in some code of its authors.",
+        failures=(_BITS, "On sets with human labels it is at chance or below: it mostly measures length.", _JUDGE),
+    ),
 )

@@ -9,8 +9,8 @@ from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any
 
-from benchmark.metrics.lexical import FIRST
-from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, metric, too_many
+from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, SPACES, WORDING
+from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 from divbench.core.errors import need
 
 _BLEU_ORDER = 4
@@ -152,17 +152,85 @@ def _rouge_tokens(text: str) -> list[str]:
     return tokenise(text, stemmer)
 
 
-_metric = partial(metric, reads="responses", direction=-1, needs=2, family="words", history=(FIRST,))
+_metric = partial(Metric, reads="responses", direction=-1, needs=2, family="words", history=(FIRST,))
 
 METRICS: tuple[Metric, ...] = (
-    _metric("compression_ratio", compression_ratio, direction=+1, bounds=(0, None), parameters={"codec": "deflate-9"}),
-    _metric("self_bleu", self_bleu, bounds=(0, 1), parameters={"n": "1..4", "tokens": "13a", "smooth": "exp"}),
-    _metric("rouge_l_similarity", rouge_l_similarity, bounds=(0, 1), parameters={"stemmer": "porter"}),
+    _metric(
+        "compression_ratio",
+        "compression ratio (compressed / original)",
+        compression_ratio,
+        direction=+1,
+        bounds=(0, None),
+        unit="bytes / byte",
+        paper="Shaib et al. 2024, arXiv:2403.00553, inverted as GSSBench, Table 5",
+        parameters={"codec": "deflate-9"},
+        formula="bytes(DEFLATE₉(responses, sorted, joined by spaces)) / bytes(responses, sorted, joined by spaces)",
+        summary="How much of the text is left after compression, which removes repetition.",
+        failures=(
+            NOISE,
+            f"{LENGTH} Longer texts compress better, and very short ones exceed 1.",
+            "Compression looks back only 32,768 bytes: in long responses, distant repeats are missed.",
+            WORDING,
+            SHUFFLED,
+        ),
+    ),
+    _metric(
+        "self_bleu",
+        "mean BLEU of each response against the others",
+        self_bleu,
+        bounds=(0, 1),
+        unit="BLEU",
+        paper="Zhu et al. 2018, arXiv:1802.01886; sentence BLEU-4 of sacrebleu",
+        parameters={"n": "1..4", "tokens": "13a", "smooth": "exp"},
+        formula="mean over responses i of BLEU₄(response i; references: all others), with exponential smoothing; less "
+        "is more diverse",
+        summary="How many phrases of one to four words each response shares with the others, as BLEU counts them.",
+        failures=(
+            NOISE,
+            "Each response is compared with all others at once, so more responses give higher values: compare "
+            "equal k only.",
+            "Responses under four words are judged by shorter phrases, and their score depends strongly on smoothing.",
+            WORDING,
+            SPACES,
+        ),
+    ),
+    _metric(
+        "rouge_l_similarity",
+        "lexical similarity (ROUGE-L)",
+        rouge_l_similarity,
+        bounds=(0, 1),
+        unit="F1",
+        paper="Lin et al. 2024, arXiv:2305.19187; as coded in INSIDE, arXiv:2402.03744",
+        parameters={"stemmer": "porter"},
+        formula="mean over pairs i < j of 2 LCS(i, j) / (|i| + |j|), LCS the longest common subsequence of stemmed "
+        "words; less is more diverse",
+        summary="How many words two responses share in the same order, averaged over all pairs.",
+        failures=(
+            NOISE,
+            "Only the letters a–z and digits count: responses in other scripts, or of symbols, cannot be scored.",
+            WORDING,
+            "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
+        ),
+    ),
     _metric(
         "self_repetition",
+        "self-repetition of 4-grams",
         partial(self_repetition, n=4),
         bounds=(0, None),
+        unit="log count",
+        paper="Salkar et al. 2022, arXiv:2210.08145; Shaib et al. 2024, arXiv:2403.00553",
         parameters={"n": "4", "tokens": "whitespace"},
+        formula="mean over responses i of ln(1 + Σ over different 4-grams g of i of the number of other responses "
+        "with g); less is more diverse",
+        summary="How many phrases of four words a response shares with the others, on a logarithmic scale.",
+        failures=(
+            NOISE,
+            "It misses shorter phrases: copies of a response of three words get 0, the best value.",
+            "It grows with length and with the number of responses: compare only sets of similar length and equal k.",
+            WORDING,
+            SHUFFLED,
+            SPACES,
+        ),
         history=(Version(1, "2026-11-22", "first version: phrases of four words in several responses"),),
     ),
 )

@@ -5,7 +5,6 @@ from datetime import date
 import numpy as np
 
 from benchmark.metrics import FAMILIES, METRICS
-from benchmark.metrics.metric import _cards
 from benchmark.models.embedder import unit_rows
 
 CARDS = {metric.id: metric for metric in METRICS}
@@ -14,12 +13,6 @@ CARDS = {metric.id: metric for metric in METRICS}
 def test_every_family_has_a_metric() -> None:
     assert {card.family for card in CARDS.values()} == set(FAMILIES)
     assert CARDS["d_can"].family == "surprise"
-
-
-def test_no_card_is_left_over() -> None:
-    assert {"shared", *(metric.id for metric in METRICS)} >= _cards().keys()
-    used = {text for name, card in _cards().items() if name != "shared" for text in card["failures"]}
-    assert set(_cards()["shared"]) <= used
 
 
 def test_each_card_has_a_formula_a_sentence_and_known_failures() -> None:
