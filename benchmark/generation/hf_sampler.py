@@ -115,7 +115,8 @@ class HFSampler:
         first = self._after_thinking(self.prompt_ids(request), ids[:content])
         text = self.lm.tokeniser.decode(ids[first:content])
         if stopped is not None:  # the token in which the stop text begins may contain characters before it
-            text = _before_stop(self.lm.tokeniser.decode(ids[first:]), self.ends.stop)
+            text = self.lm.tokeniser.decode(ids[first:])
+            text = text[: _stop_at(text, self.ends.stop)]
         return Sampled(
             text,
             "length" if ended is None and stopped is None else "stop",
@@ -164,29 +165,19 @@ def _stop_at(text: str, stop: Sequence[str]) -> int | None:
     return min(positions, default=None)
 
 
-def _before_stop(text: str, stop: Sequence[str]) -> str:
-    at = _stop_at(text, stop)
-    return text if at is None else text[:at]
-
-
 class _TokenSampler:
     """Masks all scores of a row except that of a sampled token, so that `generate`'s greedy choice is a sample."""
 
     def __init__(self, requests: Sequence[Request], device: Any) -> None:
         import torch
 
-        settings = [request.settings for request in requests]
-        self.temperature = torch.tensor(
-            [own_settings.temperature for own_settings in settings], dtype=torch.float32, device=device
-        )
-        every = np.iinfo(np.int64).max
-        self.top_k = torch.tensor(
-            [own_settings.top_k or every for own_settings in settings], dtype=torch.int64, device=device
-        )
-        self.top_p = torch.tensor([own_settings.top_p for own_settings in settings], dtype=torch.float64, device=device)
-        self.uniform = torch.from_numpy(
-            np.stack([_uniform(request.seed, max(s.max_tokens for s in settings)) for request in requests])
-        ).to(device)
+        settings, every = [request.settings for request in requests], np.iinfo(np.int64).max
+        longest = max(s.max_tokens for s in settings)
+        uniform = [np.random.default_rng(request.seed).random(longest) for request in requests]
+        self.temperature = torch.tensor([s.temperature for s in settings], dtype=torch.float32, device=device)
+        self.top_k = torch.tensor([s.top_k or every for s in settings], dtype=torch.int64, device=device)
+        self.top_p = torch.tensor([s.top_p for s in settings], dtype=torch.float64, device=device)
+        self.uniform = torch.from_numpy(np.stack(uniform)).to(device)
         self.broken = torch.zeros(len(requests), dtype=torch.bool, device=device)
         self.step = 0
 
@@ -199,7 +190,3 @@ class _TokenSampler:
         tokens = sample_tokens(scores, self.temperature, self.top_k, self.top_p, self.uniform[:, self.step])
         self.step += 1
         return torch.full_like(scores, -torch.inf).scatter_(1, tokens[:, None], 0.0)
-
-
-def _uniform(seed: int, count: int) -> Any:
-    return np.random.default_rng(seed).random(count)

@@ -47,6 +47,7 @@ UNPARSED = "replies without a list of responses"
 _SHOWN = 5  # number of unusable prompts that the message names
 _READ_AT_ONCE = 64  # prompts per write of internals to the journal
 Progress = Callable[[int], None]
+Finish = Callable[["PlannedSet", Sequence[Outcome]], None]  # keeps what came of a response set
 Parameter = Literal["temperature", "top_p", "top_k"]
 MAX_POINTS = 10_000
 _HINT = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20"
@@ -83,7 +84,11 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
 
     def finish(item: PlannedSet, outcomes: Sequence[Outcome]) -> None:
         nonlocal count
-        _keep(journal, plan, item, outcomes)
+        samples = tuple(outcome for outcome in outcomes if isinstance(outcome, Sampled))
+        if failed := next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None):
+            journal.put_error(item.id, failed.reason)
+        else:
+            journal.put(item.id, PromptSamples(samples[: plan.k], samples[plan.k] if plan.greedy else None))
         count += 1
         progress(count)
 
@@ -132,32 +137,23 @@ def _check(plan: Plan, sampler: Sampler, waiting: Sequence[PlannedSet]) -> None:
         )
 
 
-def _apart(
-    plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Callable[[PlannedSet, list[Outcome]], None]
-) -> None:
+def _apart(plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Finish) -> None:
     """Sample responses that do not depend on each other."""
-    requests = [request_of(plan, item, position) for item in items for position in range(plan.k)]
-    if plan.greedy:
-        requests += [greedy_request(plan, item) for item in items]
-    owners = [item for item in items for _ in range(plan.k)] + (list(items) if plan.greedy else [])
-    positions = [position for _ in items for position in range(plan.k)] + [plan.k] * (
-        len(requests) - plan.k * len(items)
-    )
+    asked = [(item, position, request_of(plan, item, position)) for item in items for position in range(plan.k)]
+    asked += [(item, plan.k, greedy_request(plan, item)) for item in items if plan.greedy]
     outcomes_of: dict[str, dict[int, Outcome]] = {item.id: {} for item in items}
 
     def done(number: int, outcome: Outcome) -> None:
-        item = owners[number]
+        item, position, _ = asked[number]
         outcomes = outcomes_of[item.id]
-        outcomes[positions[number]] = outcome
+        outcomes[position] = outcome
         if len(outcomes) == plan.k + plan.greedy:
             finish(item, [outcomes[position] for position in range(len(outcomes))])
 
-    sampler.sample(requests, done)
+    sampler.sample([request for *_, request in asked], done)
 
 
-def _chats(
-    plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Callable[[PlannedSet, list[Outcome]], None]
-) -> None:
+def _chats(plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Finish) -> None:
     """Sample growing chats: each round adds a response to every chat that has not failed."""
     outcomes_of: dict[str, list[Outcome]] = {item.id: [] for item in items}
 
@@ -174,23 +170,16 @@ def _chats(
     def alive() -> list[PlannedSet]:
         return [item for item in items if not any(isinstance(outcome, Failed) for outcome in outcomes_of[item.id])]
 
+    def texts(item: PlannedSet) -> list[str]:
+        return [outcome.text for outcome in outcomes_of[item.id] if isinstance(outcome, Sampled)]
+
     for position in range(plan.k):
-        texts = {
-            item.id: [outcome.text for outcome in outcomes_of[item.id] if isinstance(outcome, Sampled)]
-            for item in items
-        }
-        ask([(item, request_of(plan, item, position, texts[item.id])) for item in alive()])
+        ask([(item, request_of(plan, item, position, texts(item))) for item in alive()])
     if plan.greedy:
         ask([(item, greedy_request(plan, item)) for item in alive()])
 
 
-def _in_one_call(
-    plan: Plan,
-    sampler: Sampler,
-    items: Sequence[PlannedSet],
-    journal: Journal,
-    finish: Callable[[PlannedSet, list[Outcome]], None],
-) -> None:
+def _in_one_call(plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], journal: Journal, finish: Finish) -> None:
     """Sample all responses of an item in one reply; a reply without a valid list is counted and requested again.
 
     The next run goes on with the next attempt: with the same seeds, the model might give the same replies again.
@@ -224,15 +213,6 @@ def _in_one_call(
             replies = before[item.id] + ATTEMPTS
             journal.tell(f"{UNPARSED} {item.id}", str(replies))
             finish(item, [Failed(f"no list of {counted(plan.k, 'response')} in {replies} replies")])
-
-
-def _keep(journal: Journal, plan: Plan, item: PlannedSet, outcomes: Sequence[Outcome]) -> None:
-    failures = [outcome.reason for outcome in outcomes if isinstance(outcome, Failed)]
-    if failures:
-        journal.put_error(item.id, failures[0])
-        return
-    samples = tuple(outcome for outcome in outcomes if isinstance(outcome, Sampled))
-    journal.put(item.id, PromptSamples(samples[: plan.k], samples[plan.k] if plan.greedy else None))
 
 
 def read_plan(
@@ -333,9 +313,8 @@ def sweep_sets(
 
 def with_value(settings: SamplingSettings, parameter: Parameter, value: float) -> SamplingSettings:
     """Return the settings at a point of a sweep."""
-    if parameter == "top_k":
-        return replace(settings, top_k=int(value))
-    return replace(settings, temperature=value) if parameter == "temperature" else replace(settings, top_p=value)
+    changed: dict[str, Any] = {parameter: int(value) if parameter == "top_k" else value}
+    return replace(settings, **changed)
 
 
 def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest: Manifest, model: str) -> None:

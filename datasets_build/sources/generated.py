@@ -18,7 +18,11 @@ TEXTS = Path(__file__).parent.parent / "demo" / "prompts.jsonl"
 
 def _splits(rows: Callable[[str], Iterator[Row]], **counts: int) -> tuple[Split, ...]:
     """Make the splits of a dataset whose rows a generator makes from the name of the split."""
-    return tuple(Split(name, lambda _, name=name: rows(name), (), count) for name, count in counts.items())
+
+    def of(name: str) -> Callable[[Fetch], Iterator[Row]]:
+        return lambda _: rows(name)
+
+    return tuple(Split(name, of(name), (), count) for name, count in counts.items())
 
 
 def _demo_prompts(_: Fetch) -> Iterator[Row]:
