@@ -64,11 +64,7 @@ def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Tab
 
 
 def build(
-    source: Source,
-    config: Config,
-    out: Path,
-    fetch: Fetcher,
-    progress: Callable[[int], None] = lambda rows: None,
+    source: Source, config: Config, out: Path, fetch: Fetcher, progress: Callable[[int], None] = lambda rows: None
 ) -> Manifest:
     """Build a config into `out/data/<config>`, in place of an older build; `progress` gets the rows written."""
     folder = out / "data" / config.name

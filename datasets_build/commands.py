@@ -125,8 +125,7 @@ def build(
 
 @app.command()
 def info(
-    name: Annotated[str, typer.Argument(help="Name of a dataset, such as mcdiv.")],
-    json: JsonOption = False,
+    name: Annotated[str, typer.Argument(help="Name of a dataset, such as mcdiv.")], json: JsonOption = False
 ) -> None:
     """Describe a dataset: splits, fields, sources with their hashes, licence, citation, known flaws.
 

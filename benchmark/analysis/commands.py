@@ -286,15 +286,7 @@ def record(
     Example: divbench metrics record results/3f2a… --out record.npz
     """
     from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
-    from benchmark.validity.record import (
-        SHIPPED,
-        Judgement,
-        load_record,
-        prompt_key,
-        quantised,
-        record_of,
-        save_record,
-    )
+    from benchmark.validity.record import SHIPPED, Judgement, load_record, prompt_key, quantised, record_of, save_record
 
     judged = [row for folder in results for row in _judged(folder)]
     texts = sorted({text for _, _, text, _ in judged})

@@ -43,8 +43,7 @@ class HFTokeniser:
         """Tokenise a chat with the model's chat template, up to where the model's response begins."""
         if getattr(self.own, "chat_template", None) is None:
             raise ConfigurationError(
-                "this model's tokeniser has no chat template",
-                "choose a chat model, or give a --template",
+                "this model's tokeniser has no chat template", "choose a chat model, or give a --template"
             )
         try:
             text = self.own.apply_chat_template(

@@ -76,11 +76,7 @@ def _items(topic: str, contexts: Sequence[str], kind: Kind, index: int, rng: ran
     """
     contexts = shuffled(contexts, rng)
     qualifiers = shuffled(kind.qualifiers, rng)
-    forms = (
-        f"{topic} {contexts[0]}",
-        f"{topic} {qualifiers[0]}",
-        f"{topic} {contexts[1]} {qualifiers[1]}",
-    )
+    forms = (f"{topic} {contexts[0]}", f"{topic} {qualifiers[0]}", f"{topic} {contexts[1]} {qualifiers[1]}")
     return [forms[(index + turn) % len(forms)] for turn in range(len(forms))]
 
 

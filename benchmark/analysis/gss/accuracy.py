@@ -46,11 +46,7 @@ USUAL = (*TABLE_2, "semantic_entropy_discrete", "normalised_entropy_inside", "me
 MEAN, BALANCED, HALF, TIES, MISSING = "mean of splits", "length-balanced", "half", "ties", "missing"
 REFERENCES = ("random", "prompt_length", "constant", "oracle")
 SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
-_OVERALL = {
-    "mean_of_splits": "mean of splits",
-    "pair_weighted": "pair-weighted",
-    "length_balanced": "length-balanced",
-}
+_OVERALL = {"mean_of_splits": "mean of splits", "pair_weighted": "pair-weighted", "length_balanced": "length-balanced"}
 _N = "n"
 _HEADINGS = {split: SHORT.get(split, split) for split in SPLITS} | {MEAN: "mean", BALANCED: "balanced"}
 _HEADINGS |= {part: part for part in (HALF, TIES, MISSING, _N)}
