@@ -17,6 +17,7 @@ from datetime import date, datetime
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from pydantic import ValidationError
 
@@ -53,6 +54,7 @@ KEPT = 32
 KEPT_SECONDS = 3600.0
 QUOTA = Quota(number=10, days=7)
 MAX_SHOWN = 1000  # problems in the table
+DOWNLOAD = "my-submission"  # folder in the zip file of a valid submission
 _PROBLEM = ("severity", "file", "row", "field", "message", "hint")
 ENDINGS: Mapping[str, str] = {"jsonl": ".jsonl", "noveltybench": ".jsonl", "lm-eval": ".jsonl", "csv": ".csv"}
 _LIMITS = {MANIFEST_FILE: MAX_MANIFEST_BYTES, GENERATIONS_FILE: MAX_UPLOAD_BYTES, REPORTED_FILE: MAX_UPLOAD_BYTES}
@@ -156,6 +158,18 @@ class Intake:
             receipt = submit(store, kept.folder, submitter, now, quota=QUOTA)
         self.forget(token)
         return receipt
+
+    def zipped(self, token: str | None) -> Path | None:
+        """Return a valid submission as a zip file of one folder; None if it has expired."""
+        with self._lock:
+            kept = self._kept.get(token or "")
+        if kept is None:
+            return None
+        path = kept.folder.parent / f"{DOWNLOAD}.zip"
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            for file in sorted(kept.folder.iterdir()):
+                archive.write(file, f"{DOWNLOAD}/{file.name}")
+        return path
 
     def forget(self, token: str | None) -> None:
         """Remove the submission kept under a token, if there is one."""
@@ -358,15 +372,18 @@ def accepted_text(checked: Checked, address: str | None, *, login: bool) -> str:
     if unused := checked.report.get("passed_over"):
         lines.append(f"Unused fields of the file: {', '.join(unused[:20])}{', …' if len(unused) > 20 else ''}.")
     if address is None:
-        lines.append(
-            "This board shows a results folder and accepts no submissions. Use divbench submit DIR --to STORE to "
-            "submit to a service, or divbench score DIR to score on your own machine."
-        )
+        lines += [
+            "This board takes no submissions. Download this one and unpack it; these commands score it on your own "
+            "machine and show it beside the systems of this board:",
+            f"divbench score {DOWNLOAD} --out results",
+            "divbench board serve --results results",
+        ]
     else:
         lines.append(
             f"Submit it below{' under your login' if login else ''}. It then waits in the queue until a worker "
             "validates it again and scores it with every metric; then it appears on the board. You can follow its "
-            "progress on this page by its id."
+            f"progress on this page by its id. Or download it, unpack it, and use: divbench submit {DOWNLOAD} "
+            f"--to {address}"
         )
     return "\n".join(one_line(line, 2000) for line in lines)
 

@@ -20,7 +20,6 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.pages import page_text
 from submissions.untrusted.plain_text import shortened
 
-REPO = "ORG/divbench"  # placeholder for the repository, which the publisher chooses
 SAMPLES = 5
 _LONGEST = 300  # maximum number of characters of a text in a sample
 _LISTED = 3  # maximum number of items of a list in a sample
@@ -96,8 +95,8 @@ def suites_table() -> Table:
     for suite in SUITES:
         _, config = find_config(suite.config)
         count = find_split(config, suite.split).count
-        rows.append((suite.name, suite.title, count, f"{suite.config}/{suite.split}", sample_command(suite.name)))
-    return Table("", ("suite", "description", "prompts", "source", "how to generate responses"), rows)
+        rows.append((suite.name, count, suite.title, f"{suite.config}/{suite.split}", sample_command(suite.name)))
+    return Table("", ("suite", "prompts", "description", "dataset/split", "how to generate responses"), rows)
 
 
 def splits_table(card: Card) -> Table:
@@ -139,27 +138,21 @@ def facts(card: Card) -> tuple[tuple[str, str], ...]:
 
 
 def sample_command(suite: str) -> str:
-    """Return the command that generates a model's responses to a suite."""
-    return f"divbench generate ORG/NAME@COMMIT --suite {suite} --out DIR"
+    """Return a command that generates responses to a suite, with the model that ships with the package."""
+    return f"divbench generate offline --suite {suite} --out responses"
 
 
 def python_code(card: Card, split: str) -> str:
-    """Return Python code that loads a split from the Hub or with this package."""
-    return (
-        "from datasets import load_dataset\n"
-        f'rows = load_dataset("{REPO}", "{card.name}", split="{split}", revision="v{card.source.version}")\n'
-        "\n"
-        "# or, from a local build or a mirror, with this package:\n"
-        "from datasets_build.load import load_split\n"
-        f'rows = load_split("{card.name}", "{split}")'
-    )
+    """Return Python code that loads a split."""
+    return f'from datasets_build.load import load_split\n\nrows = load_split("{card.name}", "{split}")'
 
 
 def shell_code(card: Card) -> str:
-    """Return commands that build, describe and download a dataset."""
+    """Return commands that build and describe a dataset, and those that need its prompts."""
     lines = [f"divbench data build {card.name}", f"divbench data info {card.name}"]
-    lines += [f"divbench data pull {REPO}@v{card.source.version}"]
-    return "\n".join([*lines, *(sample_command(suite.name) for suite in SUITES if suite.config == card.name)])
+    for suite in (suite.name for suite in SUITES if suite.config == card.name):
+        lines += [f"divbench data prompts {suite} --out {suite}.jsonl", sample_command(suite)]
+    return "\n".join(lines)
 
 
 def samples(name: str, split: str, mirror: Path | None = None) -> Table | Missing:

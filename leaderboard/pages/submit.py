@@ -33,10 +33,10 @@ from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.printing import HISTORY_HEADERS, duration_text, history_cells, person, standing, when
 from submissions.work_queue.schema import Listing, State, StateName, utc_seconds
 
-LEAD = """Validate a system's responses: the page lists all problems by row, each with a suggested fix. You can then
-submit a valid submission to be scored with every metric; **its responses and all fields below become as public as the
-store that receives them**. It can be withdrawn later, but its name, the submitter's and its history stay. On the
-command line, use `divbench import`, `divbench validate` and `divbench submit`."""
+LEAD = """Validate a system's responses: the page lists all problems by row, each with a suggested fix. """
+QUEUE = """You can then submit a valid submission to be scored with every metric; **its responses and all fields below
+become as public as the store that receives them**. It can be withdrawn later, but its name, the submitter's and its
+history stay. On the command line, use `divbench import`, `divbench validate` and `divbench submit`."""
 WAYS = {"folder": "files of a submission folder", "file": "file of responses", "paste": "pasted text"}
 ABOUT_FOLDERS = """`manifest.json`, `generations.parquet` and optionally `reported.parquet`, up to 64 MB each, as
 written by `divbench generate` and `divbench import`."""
@@ -48,10 +48,7 @@ ABOUT_FORMATS = f"""*jsonl*: {ABOUT_LINES[0].lower()}{ABOUT_LINES[1:]}
 scores.jsonl from its code. *lm-eval*: sample files of lm-evaluation-harness. Up to 64 MB."""
 EXAMPLE_FIELDS = {"name": "an example", "suite": "demo", "system.type": "human", "submitter.name": "me"}
 EXAMPLE = '{"prompt_id": "demo-00", "responses": ["one response", "another response"]}'
-NO_QUEUE = (
-    "This board shows a results folder: it validates, and takes no submissions. To submit to a service, use "
-    "`divbench submit`."
-)
+NO_QUEUE = """**This board takes no submissions**: download a valid one here, and score it on your own machine."""
 NO_SUBMISSION = "There is no submission with the id in the link."
 EDITED = "This was changed after it was validated. Validate it again to submit it."
 QUEUE_COLUMNS = ("position", "system", "suite", "submitter", "state", "attempt", "since", "submitted", "id")
@@ -150,20 +147,21 @@ class _Verdict:
     text: gr.Textbox
     problems: gr.Dataframe
     panel: gr.Column
+    download: gr.DownloadButton
     name: gr.Textbox
     submit: gr.Button
     receipt: gr.Textbox
 
     def outputs(self) -> list[Any]:
         """List the components that a validation updates."""
-        return [self.token, self.text, self.problems, self.panel]
+        return [self.token, self.text, self.problems, self.panel, self.download]
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page: upload, validation result, submitting, queue."""
     intake = Intake()
     has_queue = live.source.store is not None
-    gr.Markdown(LEAD if has_queue else f"{LEAD} {NO_QUEUE}", elem_classes="lead")
+    gr.Markdown(LEAD + (QUEUE if has_queue else NO_QUEUE), elem_classes="lead")
     if login_is_real():
         with gr.Row():  # at the top, because signing in leaves the page and discards a validated submission
             gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
@@ -299,6 +297,9 @@ def _number(label: str) -> gr.Textbox:
 def _verdict(intake: Intake) -> _Verdict:
     text = gr.Textbox(label="Result", visible=False, interactive=False, lines=2, max_lines=12, elem_id="verdict")
     problems = components.table("Problems by row", "problems", visible=False, wrap=True)
+    with gr.Row():
+        words = "Download the submission (zip)"
+        download = gr.DownloadButton(words, visible=False, elem_id="zip", scale=0, min_width=260)
     with gr.Column(visible=False, elem_id="submit-panel") as panel:
         label = "Your name (shown as unverified, since there is no login)"
         name = gr.Textbox(label=label, visible=takes_names(), max_length=100, elem_id="submitter")
@@ -306,7 +307,7 @@ def _verdict(intake: Intake) -> _Verdict:
             submit = gr.Button("Submit", variant="primary", scale=0, min_width=160, elem_id="submit")
     receipt = gr.Textbox(label="Receipt", visible=False, interactive=False, lines=3, elem_id="receipt")
     token = gr.State(None, time_to_live=3600, delete_callback=intake.forget)
-    return _Verdict(token, text, problems, panel, name, submit, receipt)
+    return _Verdict(token, text, problems, panel, download, name, submit, receipt)
 
 
 def _wire_check(live: LiveResults, intake: Intake, upload: _Upload, verdict: _Verdict) -> None:
@@ -327,23 +328,30 @@ def _wire_check(live: LiveResults, intake: Intake, upload: _Upload, verdict: _Ve
                 checked = intake.check_file(Path(file), kind, known)
         except (DivBenchError, OSError) as error:
             text = gr.Textbox(f"Not validated: {error_text(error)}", visible=True)
-            return [None, text, components.no_table(), gr.Column(visible=False), "", no_receipt]
-        return [*_judged(live, checked), no_receipt]
+            return [None, text, *_hidden(), "", no_receipt]
+        return [*_judged(live, intake, checked), no_receipt]
 
     inputs = [verdict.token, upload.way, upload.files, upload.file, upload.kind, upload.pasted, *upload.fields.values()]
     outputs = [*verdict.outputs(), verdict.name, verdict.receipt]
     upload.check.click(check, inputs, outputs, **_TURNS).then(None, js=count_on("checked"))
 
 
-def _judged(live: LiveResults, checked: Checked) -> list[Any]:
-    """Return the token, the result's text, its problems, the panel for submitting and the name in it."""
+def _hidden() -> list[Any]:
+    """Return updates that hide the problems, the panel for submitting and the download."""
+    return [components.no_table(), gr.Column(visible=False), gr.DownloadButton(visible=False)]
+
+
+def _judged(live: LiveResults, intake: Intake, checked: Checked) -> list[Any]:
+    """Return the token, the result's text, its problems, the panel for submitting, the download and the name."""
     store, table = live.source.store, checked.table()
     problems = components.filled(table) if table.rows else components.no_table()
     if checked.manifest is None:
-        return [None, gr.Textbox(rejected_text(checked), visible=True), problems, gr.Column(visible=False), ""]
+        return [None, gr.Textbox(rejected_text(checked), visible=True), problems, *_hidden()[1:], ""]
     words = accepted_text(checked, None if store is None else store.address, login=login_is_real())
     panel = gr.Column(visible=store is not None)
-    return [checked.token, gr.Textbox(words, visible=True), problems, panel, checked.manifest.submitter.name]
+    path = intake.zipped(checked.token)
+    download = gr.DownloadButton(value=None if path is None else str(path), visible=path is not None)
+    return [checked.token, gr.Textbox(words, visible=True), problems, panel, download, checked.manifest.submitter.name]
 
 
 def _wire_edits(intake: Intake, upload: _Upload, verdict: _Verdict) -> None:
@@ -354,15 +362,22 @@ def _wire_edits(intake: Intake, upload: _Upload, verdict: _Verdict) -> None:
 
     def edited(token: str | None) -> list[Any]:
         if token is None:
-            return [gr.skip()] * 4
+            return [gr.skip()] * 5
         intake.forget(token)
-        return [None, gr.Textbox(EDITED, visible=True), components.no_table(), gr.Column(visible=False)]
+        return [None, gr.Textbox(EDITED, visible=True), *_hidden()]
 
     def example(token: str | None) -> list[Any]:
         intake.forget(token)
         text = (DEMO_TEXTS / "varied.jsonl").read_text(encoding="utf-8")
-        hidden = [gr.Textbox("", visible=False), components.no_table(), gr.Column(visible=False)]
-        return [None, *hidden, "paste", *_panels("paste"), text, *EXAMPLE_FIELDS.values()]
+        return [
+            None,
+            gr.Textbox("", visible=False),
+            *_hidden(),
+            "paste",
+            *_panels("paste"),
+            text,
+            *EXAMPLE_FIELDS.values(),
+        ]
 
     events = [control.input for control in (upload.way, upload.kind, upload.pasted, *upload.fields.values())]
     changes = [*events, upload.files.change, upload.file.change]

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from divbench.core.errors import ConfigurationError
 from leaderboard.app import intake
 from leaderboard.app.intake import (
+    DOWNLOAD,
     MAX_PASTED_BYTES,
     Busy,
     Checked,
@@ -28,6 +30,7 @@ from leaderboard.app.intake import (
     take,
 )
 from leaderboard.app.limits import MAX_BODY_BYTES
+from submissions.checking.validate import open_submission
 from submissions.gaming.baselines import write_demo_submissions
 from submissions.storage.file_store import FolderStore, StoreFault
 from submissions.untrusted.process import Limits
@@ -190,6 +193,21 @@ def test_pasted_text_is_the_same_submission_as_its_file(given: Intake, tmp_path:
     upload.write_text(lines())
     filed, pasted = given.check_file(upload, "jsonl", known()), given.check_text(lines(), known())
     assert pasted.report["id"] == filed.report["id"] is not None
+
+
+def test_a_pasted_submission_can_be_taken_home(given: Intake, tmp_path: Path) -> None:
+    found = given.check_text(lines(), known())
+    zipped = given.zipped(found.token)
+    assert zipped is not None
+    with ZipFile(zipped) as archive:
+        archive.extractall(tmp_path)
+    assert open_submission(tmp_path / DOWNLOAD)[0].id == found.report["id"]
+    alone = accepted_text(found, None, login=False)
+    assert (f"divbench score {DOWNLOAD} --out results" in alone, "--to" in alone) == (True, False)
+    store = "hf://datasets/some/store"
+    assert f"divbench submit {DOWNLOAD} --to {store}" in accepted_text(found, store, login=False)
+    given.forget(found.token)
+    assert (given.zipped(found.token), spooled(given)) == (None, [])
 
 
 def test_problems_of_a_file_name_its_rows_and_are_called_as_the_client_calls_it(given: Intake, tmp_path: Path) -> None:

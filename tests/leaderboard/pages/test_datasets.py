@@ -75,7 +75,7 @@ def test_tables_have_a_row_an_item() -> None:
     ]
     assert [row[0] for row in suites_table().values] == [suite.name for suite in SUITES]
     counts = dict(
-        zip([row[0] for row in suites_table().values], [row[2] for row in suites_table().values], strict=True)
+        zip([row[0] for row in suites_table().values], [row[1] for row in suites_table().values], strict=True)
     )
     for name in ("demo", "gssbench"):
         assert counts[name] == len(load_suite(name).prompts)
@@ -129,8 +129,9 @@ def test_a_damaged_build_says_so_and_gives_no_rows(nothing: Path, tmp_path: Path
 def test_code_and_commands_are_ones_that_run() -> None:
     for card in cards().values():
         compile(python_code(card, card.splits[0]), card.name, "exec")
+        assert "ORG" not in python_code(card, card.splits[0]) + shell_code(card)  # a placeholder does not run
     lines = shell_code(cards()["noveltybench"]).splitlines()
-    assert "divbench generate ORG/NAME@COMMIT --suite noveltybench-curated --out DIR" in lines
+    assert "divbench generate offline --suite noveltybench-curated --out responses" in lines
     for line in lines:
         words = line.split()[1:]
         ended = divbench(*words[: 2 if words[0] == "data" else 1], "--help")
