@@ -1,7 +1,9 @@
 """`divbench board` and `divbench demo`."""
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,6 +71,13 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    texts: Annotated[
+        bool,
+        typer.Option(
+            "--texts/--no-texts",
+            help="Download the responses of the reference systems once, from where they were released.",
+        ),
+    ] = True,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port to listen on; default: the first free port from 7860.")
@@ -109,6 +118,11 @@ def serve(
     snapshot = live.snapshot()
     _report_left_out(snapshot)
     shown = sum(len(board.entries) for board in snapshot.boards)
+    if texts and reference:
+        from leaderboard.data.texts import fetch_texts
+
+        report = partial(err().print, markup=False, soft_wrap=True)
+        Thread(target=fetch_texts, args=(report,), daemon=True).start()
     err().print(f"{counted(shown, 'result')} in {counted(len(snapshot.boards), 'table')}", markup=False)
 
     need("gradio", "board")  # after errors in the results are reported, because the import takes seconds
@@ -215,26 +229,34 @@ def reference(
     destination: Annotated[
         Path | None, typer.Option("--out", help="Output folder; default: the package's own, replaced.")
     ] = None,
+    judged: Annotated[
+        bool, typer.Option("--judged", help="Only NoveltyBench's judgements: nothing is scored, which takes a minute.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Rebuild the reference results from released responses: known systems and attacks, scored here, without texts.
+    """Rebuild the reference results from released files: known systems and attacks, scored here, without texts.
 
-    The systems are NoveltyBench's six released submissions, the four training stages of OLMo-2-7B, and attacks made
-    from gpt-4o's responses; DIVBENCH_MIRROR names the folder of the released files. At the end all systems' responses
-    to each prompt are grouped together, for the page Alike or different?. Existing results are reused, so an
-    interrupted run can be continued.
+    The systems are those of NoveltyBench, the four training stages of OLMo-2-7B, and attacks made from GPT-4o's
+    responses; DIVBENCH_MIRROR names the folder of the released files. NoveltyBench's own judgements are copied, those
+    of September 2026 without responses. At the end the responses of ten systems to each prompt are grouped together,
+    for the page Alike or different?. Existing results are reused, so an interrupted run can be continued.
 
     Example: divbench board reference
     """
     from datasets_build.load import load_suite
-    from leaderboard.data.reference.build import backends, finish, group_reference, jobs, make_reference
+    from leaderboard.data.reference.build import backends, finish, group_reference, jobs, make_judged, make_reference
     from leaderboard.data.reference.systems import FOLDER, SUITE
 
-    folder, wanted, models = destination or FOLDER, jobs(), backends()
+    folder, wanted, today = destination or FOLDER, [] if judged else jobs(), datetime.now(UTC).date().isoformat()
     with progress() as bar:
-        done = list(bar.track(make_reference(wanted, folder, models), len(wanted), description="results"))
-        finish(done, folder, datetime.now(UTC).date().isoformat())
-        list(bar.track(group_reference(folder, models), len(load_suite(SUITE).prompts), description="grouping"))
+        done = list(make_judged(folder))
+        if judged:
+            finish(done, folder, today, keep=True)
+        else:
+            models = backends()
+            done += bar.track(make_reference(wanted, folder, models), len(wanted), description="results")
+            finish(done, folder, today)
+            list(bar.track(group_reference(folder, models), len(load_suite(SUITE).prompts), description="grouping"))
     new = sum(not result.recognised for result in done)
     document = {"folder": str(folder), "new": new, "results": [result.result_id for result in done]}
     say(document, f"{len(done)} results in {folder}, {new} of them new", as_json=json)

@@ -35,6 +35,7 @@ JUDGES = {
     "1.1": "NoveltyBench 1.1, as released: classes by gpt-5.6-luna, scores by claude-opus-5",
     "1.0": "NoveltyBench 1.0, as released: classes by its classifier (deberta-v3-large), scores by a reward model",
 }
+NEWEST = next(iter(JUDGES))
 
 
 def judged_version(profile: str) -> str | None:

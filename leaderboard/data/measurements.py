@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmark.scoring.reported import JUDGES, judged_version
+from benchmark.scoring.reported import JUDGES, NEWEST, judged_version
 from leaderboard.data.board import Board, Column
 
 ESTIMATED, WORDS = "estimated offline", "words"
-_NEWEST = next(iter(JUDGES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ class Measurement:
 
 def is_best(board: Board) -> bool:
     """Whether a board has the best evidence: all of NoveltyBench's responses, by its newest judges."""
-    return judged_version(board.profile) == _NEWEST and board.k == 10
+    return judged_version(board.profile) == NEWEST and board.k == 10
 
 
 def measured_by(boards: Sequence[Board], suite: str, k: int) -> tuple[Measurement, ...]:

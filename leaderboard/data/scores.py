@@ -16,12 +16,14 @@ import pyarrow.parquet as pq
 
 from benchmark.analysis.across import AcrossSystems, GroupedPrompt, Homogeneity, across_systems, homogeneity
 from benchmark.analysis.ranking import Standing, standings, unranked
+from benchmark.metrics.metric import Missing
 from benchmark.scoring.estimate import Floats
 from benchmark.scoring.per_prompt import FACTS, INVALID, REPORTED_CLASSES
 from benchmark.scoring.results import MOST, PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
-from leaderboard.data.reference.systems import ACROSS_FILE, FOLDER, released_rows, suite_prompts
+from leaderboard.data.reference.systems import ACROSS_FILE, FOLDER, suite_prompts
+from leaderboard.data.texts import texts_of
 
 NOT_INCLUDED = "(the text is not included)"
 _RESULTS = 1000  # results whose scores are in memory
@@ -167,17 +169,15 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
 
 def _released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
     """The prompt and responses of a row without texts from released files, or placeholders."""
-    result, facts = entry.result, row.get(FACTS)
-    classes = row.get(REPORTED_CLASSES)  # without facts about the responses, their labels still tell how many there are
-    known = (
-        facts.get("bytes") if isinstance(facts, dict) else classes.get("labels") if isinstance(classes, dict) else None
-    )
-    count = len(known or ())
-    prompt = suite_prompts(result.suite).get(row["prompt_id"], "")
-    released = released_rows(result.manifest.name, result.submission_id).get(row["prompt_id"])
-    if released is None:
+    # Without facts about the responses, the labels of their classes still tell how many there are.
+    sizes, labels = (row.get(FACTS) or {}).get("bytes"), (row.get(REPORTED_CLASSES) or {}).get("labels")
+    count = len(sizes or labels or ())
+    prompt = suite_prompts(entry.result.suite).get(row["prompt_id"], "")
+    texts = texts_of(entry.system)
+    responses = [] if isinstance(texts, Missing) else list(texts.get(row["prompt_id"], ())[:count])
+    if len(responses) < count or sizes not in (None, [len(text.encode()) for text in responses]):
         return {"prompt": prompt, "responses": [NOT_INCLUDED] * count, "text_free": True}
-    return {"prompt": released.prompt or prompt, "responses": list(released.responses[:count]), "text_free": False}
+    return {"prompt": prompt, "responses": responses, "text_free": False}
 
 
 @lru_cache(maxsize=2)

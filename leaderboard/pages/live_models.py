@@ -25,7 +25,7 @@ from benchmark.surprisal.prompt_layout import TokenCost, token_surprisals
 from divbench.core.errors import InputError
 from divbench.core.tables import Table
 from leaderboard.data.scores import NOT_INCLUDED
-from leaderboard.pages.responses import NO_TEXTS
+from leaderboard.data.texts import NO_TEXTS
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened
 

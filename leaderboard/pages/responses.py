@@ -15,22 +15,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.scoring.per_prompt import CLASSES, FACTS, SURPRISALS
+from benchmark.metrics.partition import VALID_SCORE
+from benchmark.scoring.per_prompt import CLASSES, FACTS, REPORTED_CLASSES, SURPRISALS
+from benchmark.scoring.reported import NEWEST, judged_version
 from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import InputError, counted
 from divbench.core.tables import Table
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.reference.systems import suite_prompts
+from leaderboard.data.texts import NO_TEXTS
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
 MOST_LETTERS = 20_000  # maximum number of characters of a response on a page
 _REASON = 100  # characters of a reason from a file
 _COLUMNS = ("class", "response", "#", "note", "bits/byte alone", "quality of class", "reward of class", "bytes")
 _ALWAYS = frozenset({"#", "response", "bytes"})
-NO_TEXTS = (
-    "Reference results include no texts, which belong to their owners. The texts are shown if DIVBENCH_MIRROR names a "
-    "folder with the released files."
-)
 # Invisible characters that are not part of words but can hide text or reverse its direction.
 _HIDING = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2060\u202a-\u202e\u2066-\u2069\ufeff]"
@@ -48,11 +47,13 @@ class ListedPrompt:
 
 def prompts_of(entry: Entry) -> tuple[ListedPrompt, ...]:
     """Return the prompts of a system's result, in the suite's order."""
-    return _prompts(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256, entry.result.suite)
+    suite = entry.result.suite
+    has_texts = bool(suite_prompts(suite))  # they may be downloaded while the board serves
+    return _prompts(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256, suite, has_texts)
 
 
 @lru_cache(maxsize=8)
-def _prompts(path: Path, sha256: str, suite: str) -> tuple[ListedPrompt, ...]:
+def _prompts(path: Path, sha256: str, suite: str, has_texts: bool) -> tuple[ListedPrompt, ...]:
     """Read the prompts, with the suite's texts if a result has none; the hash invalidates the cache of another file."""
     try:
         with pq.ParquetFile(path) as file:
@@ -62,7 +63,7 @@ def _prompts(path: Path, sha256: str, suite: str) -> tuple[ListedPrompt, ...]:
         raise InputError(
             f"{path.parent.name}: its prompts cannot be read", "the result is gone; reload the page"
         ) from error
-    texts = {} if "prompt" in names else suite_prompts(suite)
+    texts = suite_prompts(suite) if has_texts and "prompt" not in names else {}
     return tuple(
         ListedPrompt(
             prompt_id := _text(row["prompt_id"]),
@@ -145,14 +146,16 @@ def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> PromptView:
             f"{entry.folder.name}: {PER_PROMPT_FILE}, {prompt.prompt_id!r}: responses is not a list of texts",
             "score the submission again",
         )
+    judged = judged_version(board.profile)
+    classes = CLASSES if judged is None else REPORTED_CLASSES
     labels = [
         label if isinstance(label, int) and 0 <= label < len(texts) else None
-        for label in _list_of(_field(row, CLASSES, "labels"), len(texts))
+        for label in _list_of(_field(row, classes, "labels"), len(texts))
     ]
     groups = max((label for label in labels if label is not None), default=-1) + 1
     return PromptView(
         prompt=prompt,
-        responses=_responses(row, texts, labels, groups),
+        responses=_responses(row, texts, labels, groups, judged),
         sizes=tuple(labels.count(group) for group in range(groups)),
         has_classes=any(label is not None for label in labels),
         curve=_curve(row),
@@ -182,16 +185,21 @@ def _number(value: object) -> float | None:
 
 
 def _responses(
-    row: Mapping[str, Any], texts: Sequence[str], labels: Sequence[int | None], groups: int
+    row: Mapping[str, Any], texts: Sequence[str], labels: Sequence[int | None], groups: int, judged: str | None
 ) -> tuple[ShownResponse, ...]:
     count = len(texts)
     text_free = row.get("text_free") is True
     finish_reasons, reasons = _list_of(row.get("finish_reasons"), count), _list_of(row.get("invalid"), count)
     is_judged = reasons is row.get("invalid")
     # Only the first response of a class is rated.
+    classes = CLASSES if judged is None else REPORTED_CLASSES
     qualities, rewards = (
-        list(map(_number, _list_of(_field(row, CLASSES, name), groups))) for name in ("qualities", "rewards")
+        list(map(_number, _list_of(_field(row, classes, name), groups))) for name in ("qualities", "rewards")
     )
+    if judged == NEWEST and None not in qualities:  # a score of its class says if it is valid; 1.0 has another scale
+        scores = [None if group is None else qualities[group] for group in labels]
+        reasons = [None if score is None or score >= VALID_SCORE else f"scored {score:g} of 10" for score in scores]
+        is_judged = True
     scored = _list_of(_field(row, FACTS, "scored"), count) if text_free else list(map(is_scorable, texts))
     positions = [position for position, is_scored in enumerate(scored) if is_scored]
     bits = dict(zip(positions, _list_of(_field(row, SURPRISALS, "unconditional_bits"), len(positions)), strict=True))
@@ -283,7 +291,7 @@ def responses_table(view: PromptView) -> Table:
             response.rate,
             response.quality,
             response.reward,
-            response.size,
+            response.size or (None if view.text_free else 0),
         )
         for response in view.by_class
     ]
@@ -323,7 +331,7 @@ def remarks(view: PromptView, profile: str) -> list[str]:
     elif all(response.quality is None for response in view.responses):
         without = f"the profile {profile} has no reward model or judge"
         sentences.append(f"No quality: {_reasons(view, 'mean_head_quality') or without}.")
-    if view.curve is None:
+    if view.curve is None and judged_version(profile) is None:
         without = f"the profile {profile} has no language model that scores the whole curve"
         sentences.append(f"No curve: {_reasons(view, 'a_n', 'd_can') or without}.")
     return sentences

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from datasets_build.download import Fetcher, mirror_folder
@@ -279,7 +278,7 @@ def stage_suite(name: str, mirror: Path | None = None) -> Suite:
         return load_suite(name, mirror, network=False)
     if name not in STAGE_SUITES:
         raise UnknownSuite(f"there is no suite {name!r} of training stages", f"one of {', '.join(STAGE_SUITES)}")
-    rows = _stage_rows(name, mirror)
+    rows = stage_rows(name, mirror)
     texts = {row["prompt_id"]: row["prompt"] for row in rows}
     if name == ALPACAEVAL:
         prompts = [Prompt(prompt_id, "AlpacaEval", text) for prompt_id, text in texts.items()]
@@ -291,7 +290,7 @@ def stage_suite(name: str, mirror: Path | None = None) -> Suite:
 
 def _write_stage(system: ReferenceSystem, suite: Suite, folder: Path, mirror: Path | None) -> None:
     """Write the responses of a training stage as a submission."""
-    released = {row["prompt_id"]: row for row in _stage_rows(suite.name, mirror) if row["stage"] == system.of}
+    released = {row["prompt_id"]: row for row in stage_rows(suite.name, mirror) if row["stage"] == system.of}
     first: Mapping[str, Any] = next(iter(released.values()))
     sampling = Generation(
         k=len(first["responses"]),
@@ -318,42 +317,22 @@ def _write_stage(system: ReferenceSystem, suite: Suite, folder: Path, mirror: Pa
         write_submission(target, manifest, rows)
 
 
-def _stage_rows(suite: str, mirror: Path | None) -> list[dict[str, Any]]:
+def stage_rows(suite: str, mirror: Path | None) -> list[dict[str, Any]]:
     """The released responses to the prompts of a suite, one row per stage and prompt."""
     fetch = Fetcher(olmo.SOURCE, mirror, network=False)
     read = olmo.matched_rows if is_matched(suite) else olmo.raw_rows
     return list(read(_PROMPT_SETS[suite.removesuffix(MATCHED)], fetch))
 
 
-def released_rows(name: str, submission: str) -> Mapping[str, Row]:
-    """The rows of a reference submission by prompt id; empty if its released files are not available."""
-    return _released_rows(name, submission, mirror_folder())
-
-
-@lru_cache(maxsize=4)
-def _released_rows(name: str, wanted: str, mirror: Path | None) -> Mapping[str, Row]:
-    for system in SYSTEMS:
-        if system.name != name:
-            continue
-        try:
-            with TemporaryDirectory() as folder:
-                submission, _ = make_submission(system, Path(folder) / "submission", mirror)
-                if submission.id == wanted:
-                    return {row.prompt_id: row for row in submission.rows()}
-        except (DivBenchError, OSError):
-            return {}
-    return {}
-
-
 def suite_prompts(suite: str) -> Mapping[str, str]:
     """The texts of a suite's prompts by id; empty if they are not available."""
-    return _suite_prompts(suite, mirror_folder())
+    try:
+        return _suite_prompts(suite, mirror_folder())
+    except (DivBenchError, OSError):  # not cached, since they may be downloaded later
+        return {}
 
 
 @lru_cache(maxsize=4)
 def _suite_prompts(suite: str, mirror: Path | None) -> Mapping[str, str]:
-    try:
-        loaded = stage_suite(suite, mirror) if suite in STAGE_SUITES else load_suite(suite, mirror, network=False)
-        return {prompt.prompt_id: prompt.prompt for prompt in loaded.prompts}
-    except (DivBenchError, OSError):
-        return {}
+    loaded = stage_suite(suite, mirror) if suite in STAGE_SUITES else load_suite(suite, mirror, network=False)
+    return {prompt.prompt_id: prompt.prompt for prompt in loaded.prompts}

@@ -39,8 +39,9 @@ from leaderboard.data.reference.systems import (
 )
 from leaderboard.data.scores import NOT_INCLUDED, BoardScores, board_across, prompt_row
 from leaderboard.data.sources import FolderSource, checked_result
+from leaderboard.data.texts import NO_TEXTS
 from leaderboard.pages.live_models import why_no_tokens, why_not_added
-from leaderboard.pages.responses import NO_TEXTS, make_view, prompts_of, remarks
+from leaderboard.pages.responses import make_view, prompts_of, remarks
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.stores import scored, scored_again
 
