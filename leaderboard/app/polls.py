@@ -9,7 +9,7 @@ import random
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -19,7 +19,7 @@ from leaderboard.data.arena import Arena, Pair, arenas, choose_pair
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.votes import Tally
-from submissions.judgements.vote_store import VoteSpool, merge_past_days
+from submissions.judgements.vote_store import VoteSpool, delete_votes, merge_past_days
 from submissions.judgements.votes import (
     ANSWERS,
     QUESTIONS,
@@ -63,6 +63,8 @@ class Polls:
         self._lock, self._voting = threading.Lock(), threading.Lock()
         self._offers: OrderedDict[str, Offer] = OrderedDict()
         self._open: dict[str, str] = {}  # the pair that a visitor has not answered yet
+        self._last: OrderedDict[str, str] = OrderedDict()  # the pair on which a visitor voted last
+        self._passed: deque[Vote] = deque(maxlen=_OFFERS)  # as votes, pairs that visitors skipped or undid
         self._visitors, self._addresses = RateLimit(PAIRS_A_MINUTE, 60), RateLimit(PAIRS_AN_ADDRESS, 60)
         self._merged: date | None = None  # the last day on which the votes of past days were merged
         self._arenas: tuple[tuple[Board, ...] | None, tuple[Arena, ...]] = None, ()
@@ -106,7 +108,8 @@ class Polls:
         if not found:
             return None
         chance = random.Random(self._rng.getrandbits(128))  # noqa: S311 - seeded by the system
-        votes = self.tally.votes()
+        with self._lock:
+            votes = [*self.tally.votes(), *(vote for vote in self._passed if vote.voter == voter)]
         for arena in chance.sample(found, len(found)):
             strengths = self.tally.log_odds(arena.contest.suite)
             if (pair := choose_pair(arena.contest, votes, strengths, voter, arena.texts, chance)) is not None:
@@ -134,29 +137,72 @@ class Polls:
         shown = {found.arena.entries[side.system].result.submission_id for side in (found.pair.left, found.pair.right)}
         return found if shown <= self._submissions() else None
 
-    def vote(self, pair_id: object, voter: str, answers: Mapping[Question, object], address: str) -> Offer:
-        """Record a visitor's answers on disk; a second vote on the same pair changes nothing.
+    def vote(self, pair_id: object, voter: str, answers: Mapping[Question, object], address: str) -> tuple[Offer, bool]:
+        """Record a visitor's answers on disk; return the pair with its answers, and whether they are new.
 
-        The IP address is used only for the rate limit and never stored.
+        A second vote on the same pair, as from another tab, changes nothing. The IP address is used only for the rate
+        limit and never stored.
         """
         with self._voting:
-            offer = self.find(pair_id, voter)
-            if offer is None:
-                raise ConfigurationError("this pair has expired", "reload the page")
+            offer = self._found(pair_id, voter)
             if offer.answers is not None:
-                return offer
+                return offer, False
             given = _checked(answers)
-            if not (self._visitors.allows(voter) and self._addresses.allows(address)):
-                raise ConfigurationError("you are voting faster than anyone can read", "wait a minute, then vote again")
+            self._limit(voter, address)
             votes = _records(offer, given, int(time.time()))
             self._spool.accept(votes)
             made = replace(offer, answers=given)
             with self._lock:
                 self._offers[offer.pair_id] = made
-                if self._open.get(voter) == offer.pair_id:
-                    del self._open[voter]
+                self._close(offer)
+                self._last.pop(voter, None)
+                self._last[voter] = offer.pair_id
+                while len(self._last) > _OFFERS:
+                    self._last.popitem(last=False)
         self.tally.add(votes)
-        return made
+        return made, True
+
+    def skip(self, pair_id: object, voter: str, address: str) -> None:
+        """Close a visitor's pair without a vote; they do not see it again."""
+        offer = self._found(pair_id, voter)
+        if offer.answers is None:
+            self._limit(voter, address)
+            self._pass(offer)
+
+    def may_undo(self, voter: str) -> bool:
+        """Whether a visitor's last vote can be undone: once, until this process ends."""
+        return voter in self._last
+
+    def undo(self, voter: str) -> None:
+        """Delete a visitor's last vote, also from the store; they have seen the names, so the pair does not return."""
+        with self._voting:
+            pair_id = self._last.get(voter, "")
+            if pair_id not in self._offers:
+                raise ConfigurationError("there is no vote of yours that can be undone", "only the last one can")
+            delete_votes(self._spool, pair_id)
+            self.tally.remove(pair_id)
+            self._pass(self._offers[pair_id])
+            with self._lock:
+                del self._last[voter], self._offers[pair_id]
+
+    def _found(self, pair_id: object, voter: str) -> Offer:
+        offer = self.find(pair_id, voter)
+        if offer is None:
+            raise ConfigurationError("this pair has expired", "reload the page")
+        return offer
+
+    def _limit(self, voter: str, address: str) -> None:
+        if not (self._visitors.allows(voter) and self._addresses.allows(address)):
+            raise ConfigurationError("you are judging faster than anyone can read", "wait a minute, then go on")
+
+    def _close(self, offer: Offer) -> None:
+        if self._open.get(offer.voter) == offer.pair_id:
+            del self._open[offer.voter]
+
+    def _pass(self, offer: Offer) -> None:
+        with self._lock:
+            self._close(offer)
+            self._passed += _records(offer, {"preferred": "tie"}, 0)  # never saved
 
     def send(self) -> None:
         """Send pending votes to the store; a failure is logged, and the votes are sent the next time."""

@@ -151,6 +151,12 @@ class Tally:
         with self._lock:
             self._fresh.extend(votes)
 
+    def remove(self, pair_id: str) -> None:
+        """Forget the votes on a pair, which were deleted from the store."""
+        with self._lock:
+            self._fresh = [vote for vote in self._fresh if vote.pair_id != pair_id]
+            self._stored = tuple(vote for vote in self._stored if vote.pair_id != pair_id)
+
     def log_odds(self, suite: str) -> Mapping[str, float]:
         """Strengths of a suite's systems; empty before the first vote."""
         return next((results.log_odds() for results in self.results if results.suite == suite), {})

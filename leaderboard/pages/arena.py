@@ -5,7 +5,7 @@ stay on the server. The visitor's choices are kept in the browser until they are
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,6 +41,7 @@ from leaderboard.pages.votes import (
 from submissions.judgements.votes import Question, is_token, new_token
 
 _READ = "Read both response sets, then answer both questions. The systems' names are shown after you vote."
+_Act = Callable[[Polls, Mapping[str, str], str], list[Any]]  # of a visitor, with what their browser stores
 _WIDTHS = (330.0, 420.0, 560.0)  # plot widths in pixels for a figure beside a table
 # Stored in the browser: the visitor's token, the pair, and answers that are not submitted yet.
 _NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
@@ -107,15 +108,39 @@ class _Ballot:
     sets: gr.HTML
     panel: gr.Column
     answers: list[gr.Radio]
-    vote: gr.Button
+    buttons: gr.Row
     outcome: gr.Column
+    undo: gr.Button
     metrics: gr.Dataframe
+    vote: gr.Button
+    skip: gr.Button
     following: gr.Button
 
     def outputs(self) -> list[Any]:
-        """List the components that each step updates."""
-        shown = [self.state, self.note, self.sets, self.panel, *self.answers, self.vote]
-        return [*shown, self.outcome, self.metrics]
+        """List the components that each step updates, in the order of `_view`."""
+        shown = [self.state, self.note, self.sets, self.panel, *self.answers, self.buttons]
+        return [*shown, self.outcome, self.undo, self.metrics]
+
+
+def _view(note: str, state: Any = None, **shown: Any) -> list[Any]:
+    """Return the updates of a step: a note; the browser's state, kept if None; other components as they are shown.
+
+    `sets` is HTML; `answers` are those of an open pair; `judged` and `undo` say whether there is an outcome, and a vote
+    to undo. What is not given is hidden.
+    """
+    answers, is_judged = shown.get("answers"), shown.get("judged", False)
+    sets = str(shown.get("sets", ""))
+    return [
+        gr.skip() if state is None else state,
+        gr.update(value=note, visible=True),
+        gr.update(value=sets, visible=bool(sets)),
+        gr.update(visible=answers is not None),
+        *(gr.update(value=(answers or {}).get(question) or None) for question in QUESTIONS),
+        gr.update(visible=answers is not None),
+        gr.update(visible=is_judged),
+        gr.update(visible=shown.get("undo", False)),
+        gr.update(value=None, visible=False),
+    ]
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -127,7 +152,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     polls = None if live.votes is None else Polls(live, live.votes)
     if polls is not None:
         polls.start()
-    _wire_ballot(page, polls, _ballot())
+    _wire_ballot(page, _Clerk(polls), _ballot())
     _results(page, live, polls)
 
 
@@ -140,35 +165,65 @@ def _ballot() -> _Ballot:
             gr.Radio(choices, label=words, elem_id=name, elem_classes="answers") for name, words in QUESTIONS.items()
         ]
     note = components.note("arena-note", 2)  # beside the button, where a phone shows it
-    vote = gr.Button("Vote", variant="primary", visible=False, elem_id="vote")
+    with gr.Row(visible=False, elem_id="ballot-buttons") as buttons:
+        vote = gr.Button("Vote", variant="primary", elem_id="vote", scale=2)
+        skip = gr.Button("Skip this pair", elem_id="skip-pair")
     with gr.Column(visible=False, elem_id="outcome") as outcome:
         following = gr.Button("Next pair", variant="primary", elem_id="next-pair")
-        metrics = components.table("Metric values of these two response sets", "pair-metrics", height=420)
-    return _Ballot(state, note, sets, panel, answers, vote, outcome, metrics, following)
+    undo = gr.Button("Undo my last vote", size="sm", visible=False, elem_id="undo-vote")
+    metrics = components.table("Metric values of these two response sets", "pair-metrics", height=420)
+    return _Ballot(state, note, sets, panel, answers, buttons, outcome, undo, metrics, vote, skip, following)
 
 
-def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
-    def opened(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
-        return _step(polls, state, profile, request, following=False)
+class _Clerk:
+    """Handlers of what a visitor does; each returns the updates of `_view`."""
 
-    def following(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
-        return _step(polls, state, profile, request, following=True)
+    def __init__(self, polls: Polls | None) -> None:
+        self._polls = polls
 
-    def vote(state: Any, first: Any, second: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
-        stored = _stored(state)
-        answers = dict(zip(QUESTIONS, (first, second), strict=True))
-        try:
-            if polls is None:
-                return _closed(page_text.NO_VOTES)
-            voter = _voter(polls, stored, profile, request)
-            return _judged(stored, polls.vote(stored["pair"], voter, answers, caller_address(request)))
-        except (DivBenchError, OSError) as error:
-            skipped = [gr.skip() for _ in ballot.outputs()[2:]]
-            return [gr.skip(), f"Not saved: {error_text(error)}", *skipped]
+    def opened(self, state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        """Show the visitor's open pair."""
+        return _step(self._polls, state, profile, request)
 
-    def metrics(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> gr.Dataframe:
+    def following(self, state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        """Show another pair."""
+        return _step(self._polls, state, profile, request, following=True)
+
+    def skip(self, state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        """Show another pair instead of the open one."""
+
+        def skipped(polls: Polls, stored: Mapping[str, str], voter: str) -> list[Any]:
+            polls.skip(stored["pair"], voter, caller_address(request))
+            return self.following(state, profile, request)
+
+        return self._done(skipped, state, profile, request)
+
+    def undo(self, state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        """Delete the visitor's last vote."""
+
+        def undone(polls: Polls, stored: Mapping[str, str], voter: str) -> list[Any]:
+            polls.undo(voter)
+            return _step(polls, state, profile, request, following=True, said=page_text.UNDONE)
+
+        return self._done(undone, state, profile, request)
+
+    def vote(
+        self, state: Any, first: Any, second: Any, profile: gr.OAuthProfile | None, request: gr.Request
+    ) -> list[Any]:
+        """Save the visitor's answers."""
+
+        def voted(polls: Polls, stored: Mapping[str, str], voter: str) -> list[Any]:
+            answers = dict(zip(QUESTIONS, (first, second), strict=True))
+            offer, is_new = polls.vote(stored["pair"], voter, answers, caller_address(request))
+            return _judged(stored, offer, is_new=is_new, undo=polls.may_undo(voter))
+
+        return self._done(voted, state, profile, request)
+
+    def metrics(self, state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> gr.Dataframe:
+        """Show the metrics of the pair that was judged."""
         try:
             stored = _stored(state)
+            polls = self._polls
             offer = None if polls is None else polls.find(stored["pair"], _voter(polls, stored, profile, request))
         except DivBenchError:
             return components.no_table()
@@ -177,19 +232,32 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
         table = metrics_table(offer)
         return components.filled(table) if table.rows else components.no_table()
 
-    start = page.load(opened, [ballot.state], ballot.outputs(), queue=False, **QUIET)
+    def _done(self, act: _Act, state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        """Do something for a visitor, or say why it was not done and leave the rest as it is."""
+        stored = _stored(state)
+        if self._polls is None:
+            return _view(page_text.NO_VOTES)
+        try:
+            return act(self._polls, stored, _voter(self._polls, stored, profile, request))
+        except (DivBenchError, OSError) as error:
+            return [gr.skip(), f"Not saved: {error_text(error)}", *[gr.skip()] * (len(_view("")) - 2)]
+
+
+def _wire_ballot(page: gr.Blocks, clerk: _Clerk, ballot: _Ballot) -> None:
+    start = page.load(clerk.opened, [ballot.state], ballot.outputs(), queue=False, **QUIET)
     start.then(None, js=count_on("asked"))
     for answer in ballot.answers:
         # Runs in the browser only, so that a choice survives an immediate reload.
         answer.input(None, [ballot.state, *ballot.answers], [ballot.state], js=_REMEMBER, api_visibility="private")
-    done = ballot.vote.click(vote, [ballot.state, *ballot.answers], ballot.outputs(), **QUIET)
-    done.then(None, js=count_on("voted"))
-    done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair"))
+    judged = ballot.vote.click(clerk.vote, [ballot.state, *ballot.answers], ballot.outputs(), **QUIET)
+    judged.then(None, js=count_on("voted"))
+    judged.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair"))
     # In a second step, so that the vote's outcome does not wait for the table.
-    start.then(metrics, [ballot.state], [ballot.metrics], queue=False, **QUIET)
-    done.then(metrics, [ballot.state], [ballot.metrics], **QUIET)
-    shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **QUIET)
-    shown.then(None, js=_FOCUS.replace("SELECTOR", ".pair")).then(None, js=count_on("asked"))
+    start.then(clerk.metrics, [ballot.state], [ballot.metrics], queue=False, **QUIET)
+    judged.then(clerk.metrics, [ballot.state], [ballot.metrics], **QUIET)
+    for button, handler in ((ballot.following, clerk.following), (ballot.skip, clerk.skip), (ballot.undo, clerk.undo)):
+        shown = button.click(handler, [ballot.state], ballot.outputs(), **QUIET)
+        shown.then(None, js=_FOCUS.replace("SELECTOR", ".pair")).then(None, js=count_on("asked"))
 
 
 def _stored(state: Any) -> dict[str, str]:
@@ -205,58 +273,50 @@ def _voter(polls: Polls, stored: Mapping[str, str], profile: gr.OAuthProfile | N
 
 
 def _step(
-    polls: Polls | None, state: Any, profile: gr.OAuthProfile | None, request: gr.Request, *, following: bool
+    polls: Polls | None,
+    state: Any,
+    profile: gr.OAuthProfile | None,
+    request: gr.Request,
+    *,
+    following: bool = False,
+    said: str = "",
 ) -> list[Any]:
-    """Show the pair that the browser names if it is still open, otherwise another pair."""
+    """Show the pair that the browser names if it is still open, otherwise another pair, after what is said of it."""
     if polls is None or polls.fault:
-        return _closed(page_text.NO_VOTES if polls is None else polls.fault)
+        return _view(page_text.NO_VOTES if polls is None else polls.fault)
     stored = _stored(state)
     try:
         voter = _voter(polls, stored, profile, request)
         offer = (None if following else polls.find(stored["pair"], voter)) or polls.offer(voter)
     except (DivBenchError, OSError) as error:
-        return _closed(error_text(error))
+        return _view(error_text(error))
     if offer is None:
-        return _closed(page_text.ALL_JUDGED if polls.arenas() else page_text.NO_PAIRS)
+        return _view(page_text.ALL_JUDGED if polls.arenas() else page_text.NO_PAIRS, undo=polls.may_undo(voter))
     if offer.answers is not None:
-        return _judged(stored, offer)
+        return _judged(stored, offer, is_new=False, undo=polls.may_undo(voter))
     is_same = stored["pair"] == offer.pair_id
-    pending = {name: stored[name] if is_same and stored[name] in ANSWERS else None for name in QUESTIONS}
-    return [
-        {**stored, "pair": offer.pair_id, **{name: answer or "" for name, answer in pending.items()}},
-        gr.update(value=_READ, visible=True),
-        gr.update(value=str(response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts)), visible=True),
-        gr.update(visible=True),
-        *(gr.update(value=answer) for answer in pending.values()),
-        gr.update(visible=True),
-        gr.update(visible=False),
-        gr.update(value=None, visible=False),
-    ]
+    pending = {name: stored[name] if is_same and stored[name] in ANSWERS else "" for name in QUESTIONS}
+    return _view(
+        f"{said} {_READ}".strip(),
+        {**stored, "pair": offer.pair_id, **pending},
+        sets=response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts),
+        answers=pending,
+        undo=polls.may_undo(voter),
+    )
 
 
-def _judged(stored: Mapping[str, str], offer: Offer) -> list[Any]:
+def _judged(stored: Mapping[str, str], offer: Offer, *, is_new: bool, undo: bool) -> list[Any]:
     """Show the pair with the systems' names after the vote."""
     names, pair = offer.arena.contest.names, offer.pair
     left, right = names[pair.left.system], names[pair.right.system]
     titles = ("Left set", "Right set") if pair.check else (left, right)
-    return [
+    return _view(
+        outcome_text(left, right, offer.answers or {}, pair.check, is_new=is_new),
         {**stored, "pair": offer.pair_id},
-        gr.update(value=outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
-        gr.update(value=str(response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles)), visible=True),
-        gr.update(visible=False),
-        *(gr.update(value=None) for _ in QUESTIONS),  # otherwise the next pair would briefly show these answers
-        gr.update(visible=False),
-        gr.update(visible=True),
-        gr.update(value=None, visible=False),
-    ]
-
-
-def _closed(reason: str) -> list[Any]:
-    """Hide the ballot and show why there is no pair."""
-    hidden = gr.update(visible=False)
-    note, sets = gr.update(value=reason, visible=True), gr.update(value="", visible=False)
-    answers = (gr.update() for _ in QUESTIONS)
-    return [gr.skip(), note, sets, hidden, *answers, hidden, hidden, gr.update(value=None, visible=False)]
+        sets=response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles),
+        judged=True,
+        undo=undo,
+    )
 
 
 def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:

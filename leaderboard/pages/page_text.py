@@ -110,24 +110,22 @@ ARENA_METHOD = (
     "drawn at random: systems with few votes or similar strengths and prompts on which metrics disagree are more "
     "likely, and some pairs repeat one that other visitors have judged. One pair in ten is a check with a known "
     "answer: a set against one of its responses repeated, against the same responses with shuffled words, or against "
-    "itself. You see the same pair until you answer it. A vote is stored with the pair, the answers, the time, and a "
-    "salted hash of your login or of a random token in your browser, but without a name or an address. The hash "
-    "is the same for all your votes; the operator of this board can delete those of a login. The metric "
-    "values next to a pair are for the whole response sets, of which only five responses are shown. Strengths are "
+    "itself. You see the same pair until you answer or skip it, and you can undo your last vote. A vote is stored with "
+    "the pair, the answers, the time, and a salted hash of your login or of a random token in your browser, but "
+    "without a name or an address. The hash is the same for all your votes; the operator of this board can delete "
+    "those of a login. The metric values next to a pair are for the whole response sets, of which only five responses "
+    "are shown. Strengths are "
     "estimated with Davidson's model (Bradley-Terry with ties) and shown as points per vote against an average system, "
     "where a tie is half a point; intervals are 95%. "
     f"{RULE} A metric's agreement is the share of votes for one of the sides in which that side "
     "has the more diverse value; equal values count half, and votes for no difference are left out."
 )
-NO_VOTES = (
-    "This board does not collect votes, because it has no store for them. To collect votes, run divbench board serve "
-    "--results RESULTS --votes FOLDER, or use --store STORE for a service."
-)
+NO_VOTES = "This board takes no votes. The pages Explore and Compare show responses, with the names of their systems."
 NO_PAIRS = (
     "There is nothing to judge yet: the arena needs two systems that responded to the same suite, with the texts of at "
-    "least five responses per prompt. Reference results have no texts, and known-bad baselines are not shown. Score "
-    "two submissions with divbench score and serve their results, or submit them on the page Submit."
+    "least five responses per prompt. Known-bad baselines are not shown. New systems come from the page Submit."
 )
+UNDONE = "Your last vote is deleted. Its pair does not come back, because you have seen the names; here is another."
 ALL_JUDGED = "There is no pair left that you have not judged. Thank you! New systems will bring new pairs."
 NO_VOTES_YET = "There are no votes yet. The first ones appear here within a minute."
 DATASETS = (

@@ -23,12 +23,16 @@ _CHECKS = {
     "self": "This was a check: both sides showed the same responses of {}.",
 }
 _NAME = 60  # characters of an untrusted name
+FEWEST_VOTES, FEWEST_VOTERS = 20, 5  # a system's votes, and the visitors whose votes count, before it has a rank
 
 
-def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], check: str) -> str:
-    """Return the text that a visitor sees after the vote, with untrusted names; `check` is empty if it was no check."""
+def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], check: str, *, is_new: bool = True) -> str:
+    """Return the text that a visitor sees after the vote, with untrusted names; `check` is empty if it was no check.
+
+    Without `is_new`, the pair was judged before, perhaps in another tab.
+    """
     given = "; ".join(f"{SHORT[question]}: {ANSWERS[answer].lower()}" for question, answer in answers.items())
-    text = f"Your vote is saved ({given})."
+    text = f"Your vote is saved ({given})." if is_new else f"You judged this pair before; that vote counts ({given})."
     if check:
         return f"{text} {_CHECKS[check].format(shortened(left, _NAME))}"
     return f"{text} Left: {shortened(left, _NAME)}. Right: {shortened(right, _NAME)}."
@@ -37,11 +41,17 @@ def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], chec
 def votes_text(results: VoteResults) -> str:
     """Summarise the votes in a few sentences, which contain untrusted names."""
     question: Question = "more_different"
-    strongest, best = results.strengths[question].systems, best_metric(results, question)
+    best = best_metric(results, question)
+    strongest = [one for one in results.strengths[question].systems if has_rank(results, one)]
     lines = [f"{counted(results.pairs, 'pair')}, checks included, judged by {counted(results.voters, 'visitor')}."]
     if results.careless:
         lines.append(f"{results.careless} of them failed at least half of their checks and do not count.")
-    if strongest:
+    if not strongest:
+        lines.append(
+            f"No system has a rank yet: a rank needs {FEWEST_VOTES} votes on the system and {FEWEST_VOTERS} visitors "
+            "who pass their checks."
+        )
+    else:
         first = strongest[0]
         lines.append(
             f"{shortened(first.system, _NAME)} comes first for different ideas: {_text(first.points)} points per vote "
@@ -62,6 +72,11 @@ def votes_text(results: VoteResults) -> str:
             f"votes; by this estimate, a metric could predict at most {_text(ceiling.most)}."
         )
     return " ".join(lines)
+
+
+def has_rank(results: VoteResults, strength: Strength) -> bool:
+    """Whether there are enough votes to show a system's rank."""
+    return strength.votes >= FEWEST_VOTES and results.voters - results.careless >= FEWEST_VOTERS
 
 
 def best_metric(results: VoteResults, question: Question) -> tuple[str, Estimate] | None:
@@ -85,7 +100,7 @@ def strengths_table(results: VoteResults) -> Table:
         second = preferred.get(strength.system)
         rows.append(
             (
-                number_cell(strength.rank, _rank(strength)),
+                number_cell(strength.rank, _rank(strength)) if has_rank(results, strength) else None,
                 strength.system,
                 _cell(strength.points),
                 None if second is None else _cell(second.points),

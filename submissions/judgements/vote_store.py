@@ -218,10 +218,13 @@ def merge_past_days(store: FileStore, today: date) -> int:
     return len(add)
 
 
-def delete_votes(spool: VoteSpool, voter: str) -> int:
-    """Delete a visitor's votes from the spool and the store's head, not from earlier commits; return how many."""
+def delete_votes(spool: VoteSpool, name: str) -> int:
+    """Delete the votes of a visitor, or on a pair, from the spool and the store's head; return how many.
+
+    The name is the visitor's hash or the pair's id. Earlier commits still have the votes.
+    """
     spool.commit()
-    return retrying_conflicts()(_delete, spool.store, json.dumps(voter).encode())
+    return retrying_conflicts()(_delete, spool.store, json.dumps(name).encode())
 
 
 def _delete(store: FileStore, quoted: bytes) -> int:

@@ -231,6 +231,16 @@ def test_a_vote_is_blind_saved_once_and_survives_a_reload(
     assert browser.find_element("css selector", "#pair").text == pair
     press(browser, "vote", "voted")
     assert "Your vote is saved" in value(browser, "arena-note")
+    judged = browser.execute_script("return localStorage.getItem('divbench-arena')")
     press(browser, "next-pair", "asked")
     found = VoteReader(FolderStore(votes))
     until(lambda: len(found.read().votes) == 2, "the store does not have the votes", seconds=60)
+    browser.execute_script("localStorage.setItem('divbench-arena', arguments[0])", judged)  # as an older tab has it
+    browser.refresh()
+    until(lambda: value(browser, "arena-note").startswith("You judged this pair before"), "it looks like a new vote")
+    press(browser, "undo-vote", "asked")
+    assert value(browser, "arena-note").startswith("Your last vote is deleted.")
+    assert found.read().votes == ()
+    shown = browser.find_element("css selector", "#pair").text
+    press(browser, "skip-pair", "asked")
+    assert browser.find_element("css selector", "#pair").text != shown

@@ -52,11 +52,32 @@ def test_a_pair_stays_until_it_is_answered_and_counts_once(polls: Polls) -> None
         with pytest.raises(ConfigurationError):
             polls.vote(offer.pair_id, voter, answers, "here")  # type: ignore[arg-type]
     assert polls.tally.votes() == []
-    done = polls.vote(offer.pair_id, me, LEFT, "here")
-    again = polls.vote(offer.pair_id, me, LEFT | {"preferred": "right"}, "here")
+    done, is_new = polls.vote(offer.pair_id, me, LEFT, "here")
+    again, is_new_again = polls.vote(offer.pair_id, me, LEFT | {"preferred": "right"}, "another tab")
     assert done.answers == again.answers == LEFT
+    assert (is_new, is_new_again) == (True, False)
     assert len(polls.tally.votes()) == 2
     assert offered(polls, me).pair_id != offer.pair_id
+
+
+def test_a_skipped_pair_and_an_undone_vote_leave_nothing_and_do_not_come_back(polls: Polls) -> None:
+    me, seen = polls.voter("0" * 32, None), []
+    for _ in range(12):
+        offer = offered(polls, me)
+        seen.append((offer.prompt, *sorted((offer.pair.left.texts, offer.pair.right.texts))))
+        polls.skip(offer.pair_id, me, f"address {len(seen)}")
+        if len(seen) == 6:
+            polls.vote(offered(polls, me).pair_id, me, LEFT, "here")
+            polls.send()
+            polls.tally.refresh()
+    assert len(set(seen)) == 12
+    kept = polls.tally.votes()
+    assert polls.may_undo(me)
+    polls.undo(me)
+    assert VoteReader(polls._spool.store).read().votes == tuple(polls.tally.votes()) == ()
+    assert len(kept) == 2
+    with pytest.raises(ConfigurationError, match="no vote of yours"):
+        polls.undo(me)
 
 
 def test_a_pair_goes_with_its_submission_and_one_that_was_scored_again_stays(results: Path, tmp_path: Path) -> None:

@@ -21,14 +21,18 @@ NINE_TO_ONE: tuple[Answer, ...] = ("left",) * 9 + ("right",)
 
 
 def test_systems_that_may_be_first_as_well_are_counted_and_the_ceiling_names_its_pairs() -> None:
-    def text(answers: Sequence[Answer]) -> str:
-        votes = [vote(i, "a", "b", answers[i % len(answers)], voter=i % 6, prompt=f"p{i % 7}") for i in range(60)]
+    def text(answers: Sequence[Answer], number: int = 60, voters: int = 6) -> str:
+        given = [(answers[i % len(answers)], i % voters, f"p{i % 7}") for i in range(number)]
+        votes = [vote(i, "a", "b", answer, voter=voter, prompt=p) for i, (answer, voter, p) in enumerate(given)]
         (found,) = vote_results(votes, {})
+        assert (strengths_table(found).values[0][0] is None) == (number < 20 or voters < 5)
         return votes_text(found)
 
     tied, clear = text(["left", "right"]), text(NINE_TO_ONE)
     assert "1 other system may be first as well, by the 95% intervals of ranks." in tied
     assert "may be first" not in clear
+    for few in (text(NINE_TO_ONE, number=19), text(NINE_TO_ONE, voters=4)):
+        assert ("No system has a rank yet" in few, "comes first" in few) == (True, False)
     assert "a comes first for different ideas" in clear
     assert "On the 7 pairs of sets that several visitors judged, another visitor's vote predicts" in clear
 
