@@ -19,6 +19,7 @@ from benchmark.analysis.ranking import Standing, standings, unranked
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.estimate import Floats
 from benchmark.scoring.per_prompt import FACTS, INVALID, REPORTED_CLASSES
+from benchmark.scoring.reported import judged_version
 from benchmark.scoring.results import MOST, PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
@@ -194,9 +195,12 @@ def _read_across(path: Path) -> tuple[tuple[str, ...], dict[str, GroupedPrompt]]
 
 
 def board_across(board: Board) -> tuple[AcrossSystems, tuple[Entry, ...]] | None:
-    """The reference systems of a board, with their responses grouped together; None if it has fewer than two."""
+    """The reference systems of a board, with their responses grouped together; None if it has fewer than two.
+
+    Their classes are ours, so a board of judged values has none.
+    """
     read = _read_across(FOLDER / ACROSS_FILE)
-    if read is None:
+    if read is None or judged_version(board.profile) is not None:
         return None
     submissions, grouped = read
     entries = {entry.result.submission_id: entry for entry in board.entries}

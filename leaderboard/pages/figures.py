@@ -57,6 +57,7 @@ _MARKS = {
     "inference-time method": ("#009E73", "diamond", "inference-time methods"),
     "trained method": ("#CC79A7", "triangle-up", "trained methods"),
     "human": ("#E69F00", "star", "people"),
+    "base model": ("#56B4E9", "square", "base models"),
     "baseline": (VERMILION, "x", "known-bad baselines"),
 }
 _MOST_NAMED = 40  # maximum number of systems that are all named; above, only those on the front are

@@ -26,6 +26,7 @@ from leaderboard.app.components import FIGURES, error_line
 from leaderboard.app.navigation import footer
 from leaderboard.app.permalinks import MAX_VALUE
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry, facts, ranking_column
+from leaderboard.data.kinds import KINDS
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.pages import page_text
@@ -54,13 +55,7 @@ LIST_PATH = "systems"
 OTHER_SHOWN = "The table that the link asks for is not here. Another one is shown."
 NO_SYSTEM = "The system that the link asks for is not here: it was withdrawn, or the link is incomplete."
 LISTED = 60  # systems on a page of the list
-_TYPES: Mapping[str, str] = {
-    "model": "Models",
-    "inference-time method": "Inference-time methods",
-    "trained method": "Trained methods",
-    "human": "People",
-    "baseline": "Known-bad baselines",
-}
+_TYPES: Mapping[str, str] = {kind.type: kind.plural for kind in KINDS}
 _CURVE = "classes-plot"
 _RANKED = 10**5  # systems × prompts up to which all overview metrics are ranked; above, that takes seconds
 _FEWEST = 3  # minimum number of prompts for a correlation

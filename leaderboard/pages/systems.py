@@ -16,6 +16,7 @@ QUALITY = (
     "utility_k",
     "utility_k_reported",
     "mean_head_quality",
+    "mean_head_quality_reported",
     "estimated_quality",
     "valid_share",
     "first_quality",
@@ -30,7 +31,7 @@ COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off"
 # The metrics and facts that each preset shows; metrics that the board lacks are left out.
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # Without d_can and a_n, because results of the bundled language model should not be published.
-    "overview": ((*DIVERSITY[:6], *QUALITY[:2], "valid_share"), ("type", "mode")),
+    "overview": ((*DIVERSITY[:6], *QUALITY[:2], "mean_head_quality_reported", "valid_share"), ("type", "mode")),
     "diversity": (DIVERSITY, ("type", "mode")),
     "quality": ((*QUALITY, "distinct_k", "valid_distinct_k_reported", "distinct_k_reported"), ("type", "mode")),
     "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),

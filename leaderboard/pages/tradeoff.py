@@ -39,10 +39,10 @@ DIVERSITY_AXES = (
     *("valid_distinct_k", "distinct_k", "embedding_diversity", "valid_distinct_k_reported", "distinct_k_reported"),
     "distinct_n",
 )
-QUALITY_AXES = ("mean_head_quality", "estimated_quality", "valid_share", "first_quality")
+QUALITY_AXES = ("mean_head_quality", "mean_head_quality_reported", "estimated_quality", "valid_share", "first_quality")
 MOST_LINES = 12
 _MOST_NAMED = 20  # maximum number of systems on the front that the caption names
-_ELIGIBLE = [("all but baselines", "systems"), ("all systems", "all")]
+_ELIGIBLE = [("all but baselines and base models", "systems"), ("all systems", "all")]
 _WIDTHS = (850.0, 1100.0)  # plot widths in pixels on which no names overlap
 _RANGE = "[95% interval]"
 
@@ -84,7 +84,7 @@ def tradeoff(board: Board, x: Column, y: Column, *, baselines: bool = False) -> 
     valid: NDArray[np.bool_] = np.asarray(np.isfinite(means).all(axis=0))
     ends = better_end(x), better_end(y)
     has_front = 0 not in ends and bool(valid.any())
-    eligible = valid & np.array([baselines or kind != "baseline" for kind in types], np.bool_)
+    eligible = valid & np.array([baselines or kind not in ("baseline", "base model") for kind in types], np.bool_)
     on_front = np.zeros(len(types), bool)
     if has_front and eligible.any():
         on_front[eligible] = pareto(ends[0] * means[0, eligible], ends[1] * means[1, eligible])

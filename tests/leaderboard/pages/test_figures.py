@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from leaderboard.pages.compare import compare, forest_figure
 from leaderboard.pages.curves import Curve, curves_figure
 from leaderboard.pages.figures import Point, inert, name_positions, systems_figure
 from leaderboard.pages.tradeoff import tradeoff, tradeoff_figure
+from submissions.choices import SystemType
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME
 from tests.leaderboard.injections import INJECTIONS
@@ -54,6 +55,8 @@ def test_points_have_their_intervals_and_a_shape_of_their_type() -> None:
     assert (one.x[0] - one.error_x.arrayminus[0], one.x[0] + one.error_x.array[0]) == (0.5, 1.5)
     assert (other.error_x.array[0], other.customdata[0][1]) == (0.0, "human")
     assert one.marker.symbol != other.marker.symbol
+    every = [replace(SYSTEM, type=kind) for kind in get_args(SystemType)]
+    assert len(systems_figure(every, ("x", "y"), [900.0], lambda point: point.type).data) == len(every)
 
 
 def test_where_there_are_many_systems_only_those_on_the_front_are_named() -> None:
