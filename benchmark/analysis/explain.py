@@ -17,16 +17,7 @@ from benchmark.metrics.surprisal import Fit, curve_bits, curve_rate, fit_exponen
 from benchmark.models.causal_lm import CausalLM
 from benchmark.scoring.inputs import Value, input_of, metrics_from
 from benchmark.scoring.per_prompt import rate_errors
-from benchmark.surprisal import response_orders
-from benchmark.surprisal.engine import (
-    DEFAULT_LAYOUT,
-    OrderPlan,
-    PairwiseSurprisals,
-    ResponseSet,
-    SetSurprisals,
-    pairwise_surprisals,
-    read_sets,
-)
+from benchmark.surprisal import engine, response_orders
 from benchmark.surprisal.prompt_layout import Layout, TokenCost, TokenSaving, pair_tokens, token_surprisals
 from benchmark.surprisal.response_orders import Estimator
 from divbench.core.errors import ConfigurationError
@@ -53,11 +44,11 @@ SCALARS: tuple[Metric, ...] = (A_1, *metrics_from("causal_lm"))
 class Explanation:
     """The numbers of a model on one set of n responses."""
 
-    response_set: ResponseSet
+    response_set: engine.ResponseSet
     model: str
     layout: Layout
-    plan: OrderPlan
-    read: SetSurprisals  # surprisals, with the orders, from which all else is computed
+    plan: engine.OrderPlan
+    read: engine.SetSurprisals  # surprisals, with the orders, from which all else is computed
     bits: Floats  # float64 [n], a_k in bits for k = 1 … n; NaN where the orders do not estimate it
     bits_error: Floats  # float64 [n], standard errors due to the choice of orders
     rate: Floats  # float64 [n], the curve in bits/byte
@@ -70,7 +61,7 @@ class Explanation:
     last: Floats  # float64 [n], each response's bits in the last position, averaged over orders; NaN if it never is
     tokens: tuple[tuple[TokenCost, ...], ...]  # tokens of each response, read in the given order
     # Surprisals of each response right after each other one, or why they are missing.
-    pairs: PairwiseSurprisals | Missing
+    pairs: engine.PairwiseSurprisals | Missing
     # Tokens of the response i that another response j saves the most bits; None without pairs or under other boundaries
     # than *exact*.
     strongest: tuple[TokenSaving, ...] | None
@@ -145,9 +136,9 @@ class Explanation:
 
 def explain(
     model: CausalLM,
-    response_set: ResponseSet,
-    layout: Layout = DEFAULT_LAYOUT,
-    plan: OrderPlan | None = None,
+    response_set: engine.ResponseSet,
+    layout: Layout = engine.DEFAULT_LAYOUT,
+    plan: engine.OrderPlan | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Explanation:
     """Read one set with a language model, by default in one balanced square of orders; explain what it yields.
@@ -155,8 +146,8 @@ def explain(
     Blank responses and placeholders must be removed before, as the scorer does. With an empty response in the set,
     standard errors are unknown and there are no pairs. A set of more than `MAX_PAIRED` responses is not read in pairs.
     """
-    plan = plan or OrderPlan()
-    (read,) = read_sets([response_set], model, layout, plan)
+    plan = plan or engine.OrderPlan()
+    (read,) = engine.read_sets([response_set], model, layout, plan)
     if isinstance(read, Missing):
         raise Unscorable(read.reason)
     surprisals, whole = read.surprisals, read.design.estimates == "curve"
@@ -197,7 +188,7 @@ def explain(
     )
 
 
-def _value(metric: Metric, read: SetSurprisals) -> Value:
+def _value(metric: Metric, read: engine.SetSurprisals) -> Value:
     if input_of(metric).whole_curve and read.design.estimates != "curve":
         return Missing("endpoint orders give a_n alone")
     try:
@@ -206,7 +197,7 @@ def _value(metric: Metric, read: SetSurprisals) -> Value:
         return Missing(str(error))
 
 
-def _last_bits(read: SetSurprisals) -> Floats:
+def _last_bits(read: engine.SetSurprisals) -> Floats:
     """Return the mean bits of each response over the orders in which it is last; NaN if there are none."""
     ends, n = read.surprisals.orders[:, -1], len(read.surprisals.byte_counts)
     sums = np.bincount(ends, read.surprisals.bits[:, -1], n)
@@ -215,11 +206,11 @@ def _last_bits(read: SetSurprisals) -> Floats:
 
 
 def _pairs(
-    model: CausalLM, layout: Layout, response_set: ResponseSet, progress: Callable[[int], None]
-) -> PairwiseSurprisals | Missing:
+    model: CausalLM, layout: Layout, response_set: engine.ResponseSet, progress: Callable[[int], None]
+) -> engine.PairwiseSurprisals | Missing:
     if len(response_set.responses) > MAX_PAIRED:
         return Missing(f"more than {MAX_PAIRED} responses")
     try:
-        return pairwise_surprisals(model, layout, response_set.prompt, response_set.responses, progress)
+        return engine.pairwise_surprisals(model, layout, response_set.prompt, response_set.responses, progress)
     except Unscorable as error:
         return Missing(str(error))

@@ -14,18 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmark.models import Attention, Dtype
+from benchmark.models import Attention, Dtype, devices
 from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
-from benchmark.models.devices import (
-    AttentionPath,
-    DeviceMap,
-    ModelRun,
-    check_not_offloaded,
-    device_kind,
-    device_map_options,
-    device_name,
-    loading_on,
-)
 from benchmark.models.lm_head import head_of, token_bits
 from benchmark.models.memory import batch_budget, is_out_of_memory, within_memory
 from benchmark.models.model_files import NEEDS_EAGER, ModelFiles, find_model_files, has_soft_cap, load_weights, loading
@@ -65,7 +55,7 @@ class CausalLMSpec:
     @property
     def signature(self) -> str:
         """`CausalLM.signature`, known without loading."""
-        return f"{self.name}@{self.revision[:12]},{self.dtype},{device_kind(self.device)},{self.attention}"
+        return f"{self.name}@{self.revision[:12]},{self.dtype},{devices.device_kind(self.device)},{self.attention}"
 
 
 def find_causal_lm_spec(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
@@ -85,13 +75,13 @@ def with_supported_attention(spec: CausalLMSpec) -> CausalLMSpec:
     return spec if supported else replace(spec, attention="eager")
 
 
-def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "HFCausalLM":
+def load_causal_lm(spec: CausalLMSpec, device_map: devices.DeviceMap | None = None) -> "HFCausalLM":
     """Load the model of a spec."""
     torch = need("torch", "score")
     transformers = need("transformers", "score")
-    placement = device_map_options(spec.device, device_map)
+    placement = devices.device_map_options(spec.device, device_map)
     where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
-    with loading_on(spec.device, spec.dtype, spec.name):
+    with devices.loading_on(spec.device, spec.dtype, spec.name):
         with loading(where):
             tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)
         model = load_weights(
@@ -106,7 +96,7 @@ def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "
         if spec.attention == "sdpa" and has_soft_cap(model.config):
             raise ConfigurationError(f"{where} caps its attention scores, and sdpa does not", NEEDS_EAGER)
         model = (model if placement else model.to(spec.device)).eval()
-        check_not_offloaded(model, spec.name, spec.device)
+        devices.check_not_offloaded(model, spec.name, spec.device)
         return HFCausalLM(model, tokeniser, spec.signature)
 
 
@@ -137,14 +127,14 @@ class HFCausalLM:
         self.within_memory(partial(_choose_reading, self))
 
     @property
-    def run(self) -> ModelRun:
+    def run(self) -> devices.ModelRun:
         """How the model reads, for the provenance of results."""
         import torch
 
-        path: AttentionPath = "alone" if not self.shares else "packed" if self.packing.causal else "grouped"
-        return ModelRun(
+        path: devices.AttentionPath = "alone" if not self.shares else "packed" if self.packing.causal else "grouped"
+        return devices.ModelRun(
             self.signature,
-            device_name(self.model),
+            devices.device_name(self.model),
             str(self.model.dtype).removeprefix("torch."),
             torch.__version__,
             path,

@@ -28,15 +28,8 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import ScoringFault
 from benchmark.scoring.scorer import Options, Scored, result_id, score_submission
+from benchmark.service import fetch
 from benchmark.service.failures import MAX_HOST_FAILURES, HostHealth, log_tail, public_message
-from benchmark.service.fetch import (
-    NotAcceptable,
-    Suites,
-    fetch_checked,
-    fetch_manifest,
-    private_folder,
-    remove_left_folders,
-)
 from benchmark.service.lease import GRACE, ClaimKeeper, EventSink, Stop, Stopped, wait, with_backoff
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError
@@ -44,18 +37,8 @@ from submissions.checking.prompts import OWN
 from submissions.storage.file_store import FileStore, LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Problem
-from submissions.work_queue import operations
+from submissions.work_queue import operations, schema
 from submissions.work_queue.queue_files import paths_of_result
-from submissions.work_queue.schema import (
-    MAX_ATTEMPTS,
-    Claim,
-    DamagedState,
-    IllegalTransition,
-    QueueBusy,
-    QueueError,
-    State,
-    UnknownSubmission,
-)
 
 T = TypeVar("T")
 MAX_CONCURRENT = 64  # submissions of a worker on a cluster that are scored at once
@@ -71,7 +54,7 @@ class Worker:
     store: FileStore
     backends: ScoringBackends  # a profile with its models, which are loaded once for all submissions
     results: Path  # local folder of results, from which interrupted work resumes, including that of other workers
-    suites: Suites = field(default_factory=Suites)
+    suites: fetch.Suites = field(default_factory=fetch.Suites)
     metrics: tuple[Metric, ...] = METRICS  # metrics to compute; those that the profile cannot compute are left out
     options: Options = field(default_factory=Options)
     results_store: FileStore | None = None  # store of the results; None: `store`
@@ -84,14 +67,14 @@ class Worker:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _responses: dict[str, int] = field(default_factory=dict)  # responses per prompt, by submission; it never changes
 
-    def obstacle(self, state: State) -> str | None:
+    def obstacle(self, state: schema.State) -> str | None:
         """Return why this worker cannot score a submission, whatever its content; None if it can."""
         name, wanted = state.submission_id, self.options.k
         if not self.suites.has(state.suite):
             return f"the suite {state.suite} is not available here"
         if wanted is None:
             return None
-        if name not in self._responses and (manifest := fetch_manifest(self.store, name)) is not None:
+        if name not in self._responses and (manifest := fetch.fetch_manifest(self.store, name)) is not None:
             self._responses[name] = manifest.generation.k
         has = self._responses.get(name, wanted)  # one without a manifest is for the checks to reject
         return f"it has {has} responses per prompt, fewer than --k {wanted}" if has < wanted else None
@@ -109,7 +92,7 @@ class Worker:
         except OSError as error:
             hint = "choose another --results, or check the folder's disk and permissions"
             raise ConfigurationError(f"no results can be written to {self.results}: {error.strerror}", hint) from error
-        remove_left_folders()
+        fetch.remove_left_folders()
         if self.cluster is None:
             self.backends.load(self.backends.profile.metrics(self.metrics))
             return 1
@@ -220,7 +203,7 @@ def _process_queue(worker: Worker, shared: WorkerState, once: bool) -> None:
                 return
 
 
-def _claim_next(worker: Worker, shared: WorkerState, once: bool) -> Claim | None:
+def _claim_next(worker: Worker, shared: WorkerState, once: bool) -> schema.Claim | None:
     """Claim a submission; if none is pending, return None (unless `once`, after a pause)."""
     if shared.stop.requested:
         return None
@@ -234,27 +217,27 @@ def _claim_next(worker: Worker, shared: WorkerState, once: bool) -> Claim | None
     return claimed
 
 
-def _claim_oldest(worker: Worker, shared: WorkerState) -> Claim | None:
+def _claim_oldest(worker: Worker, shared: WorkerState) -> schema.Claim | None:
     """Claim the oldest submission that can be scored here; submissions that failed here come last."""
 
-    def possible(state: State) -> bool:
+    def possible(state: schema.State) -> bool:
         reason = worker.obstacle(state)
         if reason is not None:
             shared.pass_over(state.submission_id, reason)
         return reason is None
 
-    def untried(state: State) -> bool:
+    def untried(state: schema.State) -> bool:
         return state.submission_id not in shared.failed and possible(state)
 
     claimed = _claim_wanted(worker, shared, untried) if shared.failed else None
     return claimed or _claim_wanted(worker, shared, possible)
 
 
-def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State], bool]) -> Claim | None:
+def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[schema.State], bool]) -> schema.Claim | None:
     profile = worker.backends.profile.name
     token = secrets.token_hex(8)  # one for all retries: if a reply is lost, the next returns the claim it made
 
-    def attempt() -> Claim | None:
+    def attempt() -> schema.Claim | None:
         return operations.claim(
             worker.store, worker.name, worker.lease, worker.clock(), profile, wanted=wanted, token=token
         )
@@ -262,7 +245,7 @@ def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State],
     return shared.retry(attempt)
 
 
-def _process(worker: Worker, shared: WorkerState, claimed: Claim, preparing: ExitStack) -> None:
+def _process(worker: Worker, shared: WorkerState, claimed: schema.Claim, preparing: ExitStack) -> None:
     """Process a claim and record its outcome."""
     state, emit, name = claimed.state, shared.emit, claimed.submission_id
     emit("claimed", submission=name, system=state.name, suite=state.suite, attempt=state.current.attempt)
@@ -275,7 +258,7 @@ def _process(worker: Worker, shared: WorkerState, claimed: Claim, preparing: Exi
             _conclude(worker, shared, keeper, outcome, time.monotonic() - began)
         except Stopped:
             shared.count("released" if keeper.release() else "lost")
-        except (QueueError, DamagedState, UnknownSubmission) as error:
+        except (schema.QueueError, schema.DamagedState, schema.UnknownSubmission) as error:
             emit("lost", submission=name, reason=public_message(error))
             shared.count("lost")
 
@@ -284,22 +267,22 @@ def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, preparing
     """Fetch, check and score a submission."""
     name, attempt = keeper.claim.submission_id, keeper.claim.record.attempt
     try:
-        with private_folder() as folder:
+        with fetch.private_folder() as folder:
 
             def fetched() -> tuple[Submission, Suite]:
                 keeper.check()
-                return fetch_checked(worker.store, name, folder, worker.suites)
+                return fetch.fetch_checked(worker.store, name, folder, worker.suites)
 
             submission, suite = shared.retry(fetched)
             keeper.check()
             preparing.close()
             return worker.score(submission, suite, _limited(worker.max_seconds, keeper.check))
-    except NotAcceptable as error:
+    except fetch.NotAcceptable as error:
         # Checks killed from outside or for lack of memory prove nothing, so only the last attempt rejects.
-        if error.unsure and attempt < MAX_ATTEMPTS:
+        if error.unsure and attempt < schema.MAX_ATTEMPTS:
             return error
         return error.problems
-    except (Stopped, QueueError, DamagedState, UnknownSubmission, NoWriteAccess):
+    except (Stopped, schema.QueueError, schema.DamagedState, schema.UnknownSubmission, NoWriteAccess):
         raise
     except Exception as error:  # whatever the error is, the worker continues
         return error
@@ -330,7 +313,7 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
             shared.report_success(name, attempt, outcome, seconds)
             shared.count("scored")
             return
-        except (DamagedState, UnknownSubmission):
+        except (schema.DamagedState, schema.UnknownSubmission):
             raise
         except (OSError, InputError, ConfigurationError, LocalDiskFault) as error:  # the result is gone, or too large
             outcome = error
@@ -375,11 +358,11 @@ def _adopt_all(worker: Worker, shared: WorkerState) -> None:
         if name in shared.unacceptable:
             continue
         try:
-            with private_folder() as folder:
-                submission, _ = fetch_checked(worker.store, name, folder, worker.suites)
+            with fetch.private_folder() as folder:
+                submission, _ = fetch.fetch_checked(worker.store, name, folder, worker.suites)
                 operations.adopt(worker.store, submission, worker.name, worker.clock())
             shared.emit("adopted", submission=name, system=submission.manifest.name)
-        except (StoreFault, QueueBusy):
+        except (StoreFault, schema.QueueBusy):
             raise
         except Exception as error:  # no untrusted submission holds up the queue
             if shared.stop.requested:  # the same signal may have ended the checks
@@ -407,18 +390,18 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     return shared.outcomes
 
 
-def _with_their_results(worker: Worker) -> list[tuple[State, frozenset[str]]]:
+def _with_their_results(worker: Worker) -> list[tuple[schema.State, frozenset[str]]]:
     """Return the scored submissions, each with the ids of its results whose files the store still has."""
     store = worker.results_store or worker.store
     paths = set(store.paths(store.head(), "results"))
 
-    def present(state: State) -> frozenset[str]:
+    def present(state: schema.State) -> frozenset[str]:
         return frozenset(result for result in state.results if paths.issuperset(paths_of_result(result)))
 
     return [(state, present(state)) for state in operations.states(worker.store) if state.current.state == "scored"]
 
 
-def _rescore_all(worker: Worker, shared: WorkerState, scored: Iterator[tuple[State, frozenset[str]]]) -> None:
+def _rescore_all(worker: Worker, shared: WorkerState, scored: Iterator[tuple[schema.State, frozenset[str]]]) -> None:
     """Process submissions from an iterator shared by all threads, until none is left or a stop is requested."""
     while not shared.stop.requested:
         with ExitStack() as preparing:
@@ -431,7 +414,9 @@ def _rescore_all(worker: Worker, shared: WorkerState, scored: Iterator[tuple[Sta
                 return
 
 
-def _rescore(worker: Worker, shared: WorkerState, state: State, present: frozenset[str], preparing: ExitStack) -> str:
+def _rescore(
+    worker: Worker, shared: WorkerState, state: schema.State, present: frozenset[str], preparing: ExitStack
+) -> str:
     """Score a submission unless the store has the result; return the outcome."""
     name, began = state.submission_id, time.monotonic()
 
@@ -454,7 +439,11 @@ def _rescore(worker: Worker, shared: WorkerState, state: State, present: frozens
         shared.retry(lambda: publish(now=worker.clock()))
     except (Stopped, NoWriteAccess):
         raise
-    except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it has been withdrawn meanwhile
+    except (
+        schema.IllegalTransition,
+        schema.UnknownSubmission,
+        schema.DamagedState,
+    ) as error:  # it has been withdrawn meanwhile
         shared.pass_over(name, public_message(error))
         return "passed_over"
     except Exception as error:  # whatever the error is, the next submission may succeed
@@ -464,10 +453,10 @@ def _rescore(worker: Worker, shared: WorkerState, state: State, present: frozens
     return "scored"
 
 
-def _conclude_rescoring(worker: Worker, shared: WorkerState, state: State, error: Exception) -> str:
+def _conclude_rescoring(worker: Worker, shared: WorkerState, state: schema.State, error: Exception) -> str:
     """Report a failure, unless the submission and its files were withdrawn meanwhile; return the outcome."""
     name, reason = state.submission_id, log_tail(error).splitlines()[-1]
-    if isinstance(error, NotAcceptable):
+    if isinstance(error, fetch.NotAcceptable):
         if shared.retry(lambda: operations.state_of(worker.store, name), grace=0).current.state == "withdrawn":
             shared.pass_over(name, "it was withdrawn")
             return "passed_over"
@@ -482,7 +471,7 @@ def _conclude_rescoring(worker: Worker, shared: WorkerState, state: State, error
 def _new_result(
     worker: Worker,
     shared: WorkerState,
-    state: State,
+    state: schema.State,
     present: frozenset[str],
     preparing: ExitStack,
     check: Callable[[], None],
@@ -492,10 +481,10 @@ def _new_result(
     def is_known(submission: Submission, suite: Suite) -> bool:
         return result_id(submission, suite, worker.backends.profile, worker.options, metrics=worker.metrics) in present
 
-    with private_folder() as folder:
+    with fetch.private_folder() as folder:
 
         def is_known_by_manifest() -> bool:
-            manifest = fetch_manifest(worker.store, state.submission_id)
+            manifest = fetch.fetch_manifest(worker.store, state.submission_id)
             if manifest is None or manifest.suite == OWN:  # the suite of own prompts is made of the rows
                 return False
             unread = Submission(folder, manifest, state.submission_id, 0, state.rows_digest, in_suite_order=False)
@@ -503,7 +492,7 @@ def _new_result(
 
         def fetched() -> tuple[Submission, Suite]:
             check()
-            return fetch_checked(worker.store, state.submission_id, folder, worker.suites)
+            return fetch.fetch_checked(worker.store, state.submission_id, folder, worker.suites)
 
         check()
         if shared.retry(is_known_by_manifest, grace=0):

@@ -27,15 +27,7 @@ from datasets_build.download import home
 from divbench.core.errors import InputError, counted
 from divbench.core.files import content_id, sync_folder
 from submissions.judgements.votes import Vote, parsed_vote, unique
-from submissions.storage.file_store import (
-    ATTEMPTS,
-    Conflict,
-    FileStore,
-    LocalDiskFault,
-    StoreFault,
-    disk_faults,
-    retrying_conflicts,
-)
+from submissions.storage import file_store
 
 MAX_BATCH_BYTES = 64 * 2**20
 LOCK_SECONDS = 20
@@ -52,9 +44,9 @@ _THREADS = 8  # the Hub replies slowly, but to many requests at once
 class VoteSpool:
     """Accepted votes that are not yet in the store, in a local folder."""
 
-    def __init__(self, store: FileStore, folder: Path) -> None:
+    def __init__(self, store: file_store.FileStore, folder: Path) -> None:
         self.store, self.folder = store, folder
-        with disk_faults(folder, LocalDiskFault):
+        with file_store.disk_faults(folder, file_store.LocalDiskFault):
             folder.mkdir(parents=True, exist_ok=True)
 
     def accept(self, votes: Sequence[Vote]) -> None:
@@ -62,7 +54,7 @@ class VoteSpool:
         # A killed process may have left an incomplete line, so a line end comes first, too.
         lines = b"\n" + b"".join(vote.as_line() + b"\n" for vote in votes)
         path = self.folder / _WAITING
-        with disk_faults(path, LocalDiskFault), self._lock("append"):
+        with file_store.disk_faults(path, file_store.LocalDiskFault), self._lock("append"):
             with path.open("ab") as file:
                 new = file.tell() == 0
                 file.write(lines)
@@ -85,23 +77,23 @@ class VoteSpool:
 
     def waiting(self) -> list[Vote]:
         """Return the votes that are not yet in the store."""
-        with disk_faults(self.folder, LocalDiskFault), self._lock("append"):
+        with file_store.disk_faults(self.folder, file_store.LocalDiskFault), self._lock("append"):
             files = [self.folder / _WAITING, *self._batches()]
             return unique(vote for file in files if file.exists() for vote in _readable(file.read_bytes()))
 
     def _commit(self) -> int:
-        with disk_faults(self.folder, LocalDiskFault):
+        with file_store.disk_faults(self.folder, file_store.LocalDiskFault):
             with self._lock("append"):
                 self._begin_batch()
             batches = {path: list(_readable(path.read_bytes())) for path in self._batches()}
         contents = {_path(batch): _lines(votes) for batch, votes in batches.items() if votes}
         if contents:
             try:
-                retrying_conflicts()(self._send, contents)
-            except Conflict as error:
-                message = f"{self.store.address} changed during each of {ATTEMPTS} attempts"
-                raise StoreFault(message, "retry later") from error
-        with disk_faults(self.folder, LocalDiskFault):
+                file_store.retrying_conflicts()(self._send, contents)
+            except file_store.Conflict as error:
+                message = f"{self.store.address} changed during each of {file_store.ATTEMPTS} attempts"
+                raise file_store.StoreFault(message, "retry later") from error
+        with file_store.disk_faults(self.folder, file_store.LocalDiskFault):
             for batch in batches:
                 batch.unlink()
         return sum(map(len, batches.values()))
@@ -130,7 +122,7 @@ class VoteSpool:
         return FileLock(self.folder / f".{name}.lock", timeout=seconds, poll_interval=0.002, thread_local=False)
 
 
-def open_spool(store: FileStore) -> VoteSpool:
+def open_spool(store: file_store.FileStore) -> VoteSpool:
     """Return the local spool of a store, in the package's home."""
     return VoteSpool(store, home() / "votes" / content_id(store.address))
 
@@ -147,7 +139,7 @@ class Votes:
 class VoteReader:
     """Reads the votes of a store; each file is read once, because files never change."""
 
-    def __init__(self, store: FileStore) -> None:
+    def __init__(self, store: file_store.FileStore) -> None:
         self.store = store
         self._known: dict[str, tuple[list[Vote], list[tuple[str, str]]]] = {}
         self._last: Votes | None = None
@@ -183,7 +175,7 @@ class VoteReader:
         return votes, faults[:100]
 
 
-def merge_past_days(store: FileStore, today: date) -> int:
+def merge_past_days(store: file_store.FileStore, today: date) -> int:
     """Merge the batches of each past day into one file, in one commit, so that a store stays quick to read.
 
     The file is named by its content, because readers read a file once: a late batch makes another file. A day with a
@@ -213,7 +205,7 @@ def merge_past_days(store: FileStore, today: date) -> int:
     try:
         if add:
             store.commit(head, add, removed, f"votes of {counted(len(add), 'day')} merged")
-    except Conflict:
+    except file_store.Conflict:
         return 0
     return len(add)
 
@@ -224,10 +216,10 @@ def delete_votes(spool: VoteSpool, name: str) -> int:
     The name is the visitor's hash or the pair's id. Earlier commits still have the votes.
     """
     spool.commit()
-    return retrying_conflicts()(_delete, spool.store, json.dumps(name).encode())
+    return file_store.retrying_conflicts()(_delete, spool.store, json.dumps(name).encode())
 
 
-def _delete(store: FileStore, quoted: bytes) -> int:
+def _delete(store: file_store.FileStore, quoted: bytes) -> int:
     head, count = store.head(), 0
     add: dict[str, bytes | Path] = {}
     removed: list[str] = []

@@ -17,22 +17,7 @@ from datasets_build.download import home
 from divbench.core.errors import ConfigurationError, InputError, first_line
 from divbench.core.files import atomic_file
 from divbench.core.hub_retries import cause_of, connection_error, is_transient, retrying
-from submissions.storage.file_store import (
-    PIECE_BYTES,
-    Conflict,
-    LocalDiskFault,
-    NoWriteAccess,
-    StoreFault,
-    check_fit,
-    checked_change,
-    checked_commit,
-    checked_path,
-    disk_faults,
-    folders_of,
-    is_path,
-    no_file,
-    too_large,
-)
+from submissions.storage import file_store
 
 SILENCE = 60.0  # timeout in seconds of a connection without traffic
 
@@ -66,18 +51,18 @@ def hub_faults(address: str) -> Iterator[None]:
         raise fault from error
 
 
-def _fault_of(error: BaseException, address: str) -> StoreFault | None:
+def _fault_of(error: BaseException, address: str) -> file_store.StoreFault | None:
     """Return the fault for an error of the Hub or of the connection; None for other errors."""
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
-    kind = StoreFault
+    kind = file_store.StoreFault
     if isinstance(error, RepositoryNotFoundError):
         what, hint = "cannot be seen", "check its name, or log in: hf auth login"
     elif isinstance(error, RevisionNotFoundError):
         what, hint = "has no such commit", "start again from the latest commit"
     elif isinstance(error, HfHubHTTPError) and error.response.status_code in {401, 403}:
         reading = error.response.request.method in {"GET", "HEAD"}
-        kind = StoreFault if reading else NoWriteAccess
+        kind = file_store.StoreFault if reading else file_store.NoWriteAccess
         what, right = ("may not be read", "read") if reading else ("may not be changed", "write")
         hint = f"use a token with {right} access: hf auth login"
     elif isinstance(error, HfHubHTTPError):
@@ -149,10 +134,10 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
     headers = {**build_hf_headers(token=token), "Accept-Encoding": "identity"}
     with get_session().stream("GET", address, headers=headers, timeout=SILENCE) as reply:
         hf_raise_for_status(reply)
-        with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary:
+        with file_store.disk_faults(target, file_store.LocalDiskFault), atomic_file(target) as temporary:
             hasher, size = file.hasher(), 0
             with temporary.open("wb") as written:
-                for piece in reply.iter_bytes(PIECE_BYTES):
+                for piece in reply.iter_bytes(file_store.PIECE_BYTES):
                     size += len(piece)
                     if size > file.size:
                         break
@@ -185,7 +170,7 @@ class HubStore:
         cache: Path | None = None,
     ) -> None:
         """Make a store object without calling the Hub."""
-        if not _REPO.fullmatch(repo) or (prefix and not is_path(prefix)):
+        if not _REPO.fullmatch(repo) or (prefix and not file_store.is_path(prefix)):
             name = f"{repo}/{prefix}" if prefix else repo
             raise ConfigurationError(f"{name[:100]!r} is not the name of a dataset repository", "give ORG/NAME")
         self.repo = repo
@@ -205,10 +190,10 @@ class HubStore:
         from huggingface_hub.errors import EntryNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        folder = (self._prefix + (checked_path(under) if under else "")).rstrip("/") or None
+        folder = (self._prefix + (file_store.checked_path(under) if under else "")).rstrip("/") or None
         if not commit:
             return []
-        revision = checked_commit(commit, self.address)
+        revision = file_store.checked_commit(commit, self.address)
 
         def listed() -> list["RepoFile | RepoFolder"]:
             tree = self._api.list_repo_tree(self.repo, folder, repo_type="dataset", recursive=True, revision=revision)
@@ -219,20 +204,20 @@ class HubStore:
 
         start = len(self._prefix)
         files = {one.path[start:]: hub_file(one) for one in self._asked(listed) if isinstance(one, RepoFile)}
-        entries = {path: entry for path, entry in files.items() if is_path(path)}
+        entries = {path: entry for path, entry in files.items() if file_store.is_path(path)}
         self._remember(commit, entries)
         return sorted(entries)
 
     def read(self, commit: str, path: str, limit: int) -> bytes:
         """As `FileStore.read`."""
         content = self._content(commit, path, limit)
-        with disk_faults(content, LocalDiskFault):
+        with file_store.disk_faults(content, file_store.LocalDiskFault):
             return content.read_bytes()
 
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         content = self._content(commit, path, limit)
-        with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary:
+        with file_store.disk_faults(target, file_store.LocalDiskFault), atomic_file(target) as temporary:
             shutil.copyfile(content, temporary)
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
@@ -242,9 +227,9 @@ class HubStore:
         although the commit may have been made.
         """
         removed = frozenset(remove)
-        checked_change(add, removed, message)
+        file_store.checked_change(add, removed, message)
         if self.head() != parent:
-            raise Conflict
+            raise file_store.Conflict
         operations = self._operations(parent, add, removed)
         if not operations:
             return parent
@@ -265,7 +250,7 @@ class HubStore:
 
     def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
         """Propose files as a pull request, for users without write access, and return its address."""
-        checked_change(add, (), message)
+        file_store.checked_change(add, (), message)
         parent = self.head()
         operations = self._operations(parent, add, frozenset())
         if not operations:
@@ -309,7 +294,7 @@ class HubStore:
             limit_silence()
             result = (look() if attempts > 1 else None) or send()
             if result is None:
-                raise Conflict
+                raise file_store.Conflict
             return result
 
         with hub_faults(self.address):
@@ -350,15 +335,15 @@ class HubStore:
         """Return the operations that make a change to a commit, without those that change nothing."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        parents = {folder for path in add for folder in folders_of(path)}
+        parents = {folder for path in add for folder in file_store.folders_of(path)}
         existing = self._looked_up(parent, sorted({*add, *removed, *parents})) if add or removed else {}
         files = {path for path, entry in existing.items() if entry is not None}
-        check_fit(files, existing.keys() - files, add, removed)
+        file_store.check_fit(files, existing.keys() - files, add, removed)
         operations: list[Operation] = []
         for path, content in sorted(add.items()):
             if isinstance(content, Path) and not content.is_file():
                 raise InputError(f"{path}: there is no file {content}")
-            with disk_faults(self.cache, LocalDiskFault):
+            with file_store.disk_faults(self.cache, file_store.LocalDiskFault):
                 entry = existing.get(path)
                 if entry is None or not entry.fits(content):
                     data = content if isinstance(content, bytes) else str(content)
@@ -369,7 +354,7 @@ class HubStore:
         """Look up paths in a commit: files by path, folders as None; missing paths are left out."""
         from huggingface_hub.hf_api import RepoFile
 
-        revision, start = checked_commit(commit, self.address), len(self._prefix)
+        revision, start = file_store.checked_commit(commit, self.address), len(self._prefix)
         names = [self._prefix + path for path in paths]
         reply = self._asked(lambda: self._api.get_paths_info(self.repo, names, repo_type="dataset", revision=revision))
         found = {one.path[start:]: hub_file(one) if isinstance(one, RepoFile) else None for one in reply}
@@ -383,15 +368,15 @@ class HubStore:
 
     def _content(self, commit: str, path: str, limit: int) -> Path:
         """Return the cached copy of a file, downloaded if it is missing or damaged."""
-        entry = self._known.get(commit, {}).get(checked_path(path))
+        entry = self._known.get(commit, {}).get(file_store.checked_path(path))
         if entry is None and commit:
             entry = self._looked_up(commit, [path]).get(path)
         if entry is None:
-            raise no_file(path, commit, self.address)
+            raise file_store.no_file(path, commit, self.address)
         if entry.size > limit:
-            raise too_large(path, entry.size, limit)
+            raise file_store.too_large(path, entry.size, limit)
         kept = self.cache / entry.digest[:2] / entry.digest
-        with disk_faults(kept, LocalDiskFault):
+        with file_store.disk_faults(kept, file_store.LocalDiskFault):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if kept.is_file() and entry.fits(kept):
                 return kept

@@ -28,46 +28,7 @@ from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Problem
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.queue_files import (
-    Step,
-    all_result_paths,
-    change,
-    check_results,
-    checked_id,
-    found_in,
-    new_results,
-    publish_apart,
-    read_listing,
-    read_state,
-    remove_results,
-    result_paths,
-    state_path,
-    submission_files,
-)
-from submissions.work_queue.schema import (
-    FULL_HISTORY,
-    MAX_ATTEMPTS,
-    MAX_LOG_LINES,
-    MAX_PROBLEMS,
-    MAX_RESULTS,
-    SEE_HISTORY,
-    Claim,
-    ClaimLost,
-    Identity,
-    IllegalTransition,
-    Listing,
-    NotAllowed,
-    QueueError,
-    Quota,
-    QuotaUsed,
-    Receipt,
-    Record,
-    State,
-    StateName,
-    StoredProblem,
-    UnknownSubmission,
-    utc_seconds,
-)
+from submissions.work_queue import queue_files, schema
 
 _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
@@ -87,20 +48,22 @@ class PullRequestStore(FileStore, Protocol):
 def submit(
     store: FileStore,
     folder: Path,
-    submitter: Identity | None,
+    submitter: schema.Identity | None,
     now: datetime,
     *,
-    quota: Quota | None = None,
+    quota: schema.Quota | None = None,
     find_suite: FindSuite = load_suite,
-) -> Receipt:
+) -> schema.Receipt:
     """Check a folder, and commit its files and its state together. A known submission is left unchanged.
 
     The default submitter is that of the manifest.
     """
-    return change(store, _submitting(store, folder, submitter, now, quota, find_suite))
+    return queue_files.change(store, _submitting(store, folder, submitter, now, quota, find_suite))
 
 
-def propose(store: PullRequestStore, folder: Path, now: datetime, *, find_suite: FindSuite = load_suite) -> Receipt:
+def propose(
+    store: PullRequestStore, folder: Path, now: datetime, *, find_suite: FindSuite = load_suite
+) -> schema.Receipt:
     """Submit without write access, by a pull request with the files alone: once merged, a worker adopts it."""
     step = _submitting(store, folder, None, now, None, find_suite)(store.head())
     if step.files:
@@ -111,33 +74,40 @@ def propose(store: PullRequestStore, folder: Path, now: datetime, *, find_suite:
 def _submitting(
     store: FileStore,
     folder: Path,
-    submitter: Identity | None,
+    submitter: schema.Identity | None,
     now: datetime,
-    quota: Quota | None,
+    quota: schema.Quota | None,
     find_suite: FindSuite,
-) -> Callable[[str], Step[Receipt]]:
+) -> Callable[[str], queue_files.Step[schema.Receipt]]:
     """Read and check a folder, and return the function that decides what submitting it changes on a commit."""
-    at = utc_seconds(now)
+    at = schema.utc_seconds(now)
     submission, _, report = open_submission(folder, find_suite)
     warnings = report.findings.count("warning")
-    by = submitter or Identity(name=submission.manifest.submitter.name)
+    by = submitter or schema.Identity(name=submission.manifest.submitter.name)
 
-    def decide(commit: str) -> Step[Receipt]:
-        listing = read_listing(store, commit)
+    def decide(commit: str) -> queue_files.Step[schema.Receipt]:
+        listing = queue_files.read_listing(store, commit)
         twins = listing.with_same_rows(submission.rows_digest, submission.id)
-        with suppress(UnknownSubmission):
-            return Step(Receipt(found_in(listing, submission.id, store.address), False, twins, warnings))
+        with suppress(schema.UnknownSubmission):
+            return queue_files.Step(
+                schema.Receipt(queue_files.found_in(listing, submission.id, store.address), False, twins, warnings)
+            )
         if quota is not None:
             _check_quota(quota, listing.states, by, at)
-        first = Record(state="pending", at=at, by=by.name, versions=_versions(), attempt=1)
+        first = schema.Record(state="pending", at=at, by=by.name, versions=_versions(), attempt=1)
         state = _received(submission, by, first)
         message = f"submit {submission.id} by {by.name}"
-        return Step(Receipt(state, True, twins, warnings), message, (state,), submission_files(submission.id, folder))
+        return queue_files.Step(
+            schema.Receipt(state, True, twins, warnings),
+            message,
+            (state,),
+            queue_files.submission_files(submission.id, folder),
+        )
 
     return decide
 
 
-def _check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: datetime) -> None:
+def _check_quota(quota: schema.Quota, states: Sequence[schema.State], submitter: schema.Identity, at: datetime) -> None:
     """Check a submitter's quota. An unverified name does not count towards the quota of the login of that name."""
     since = at - timedelta(days=quota.days)
     key = (submitter.name.casefold(), submitter.verified)
@@ -147,12 +117,12 @@ def _check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at:
         again = recent[len(recent) - quota.number] + timedelta(days=quota.days)
         message = f"{submitter.name} has sent {counted(len(recent), 'submission')} in {counted(quota.days, 'day')}"
         hint = f"submit the next one after {again:%Y-%m-%d %H:%M:%S} UTC"
-        raise QuotaUsed(f"{message}; the limit is {quota.number}", hint)
+        raise schema.QuotaUsed(f"{message}; the limit is {quota.number}", hint)
 
 
-def _received(submission: Submission, submitter: Identity, record: Record) -> State:
+def _received(submission: Submission, submitter: schema.Identity, record: schema.Record) -> schema.State:
     """Return the first state of a submission, received at the time of its first record."""
-    return State(
+    return schema.State(
         submission_id=submission.id,
         name=submission.manifest.name,
         suite=submission.manifest.suite,
@@ -173,9 +143,9 @@ def claim(
     now: datetime,
     profile: str | None = None,
     *,
-    wanted: Callable[[State], bool] = lambda state: True,
+    wanted: Callable[[schema.State], bool] = lambda state: True,
     token: str | None = None,
-) -> Claim | None:
+) -> schema.Claim | None:
     """Claim the oldest waiting submission; None if nothing waits. No other worker gets it before the lease expires.
 
     A submission whose lease has expired waits again with one attempt less; after its last attempt it is marked as
@@ -184,8 +154,8 @@ def claim(
     """
     if lease < timedelta(seconds=1):
         raise ValueError("a lease lasts a second or longer")
-    at, lease = utc_seconds(now), timedelta(seconds=int(lease.total_seconds()))
-    record = Record(
+    at, lease = schema.utc_seconds(now), timedelta(seconds=int(lease.total_seconds()))
+    record = schema.Record(
         state="claimed",
         at=at,
         by=worker,
@@ -196,83 +166,85 @@ def claim(
         token=token or secrets.token_hex(8),
     )
 
-    def decide(commit: str) -> Step[Claim | None]:
-        lapsed: list[State] = []
-        claim: Claim | None = None
-        states = read_listing(store, commit).states
+    def decide(commit: str) -> queue_files.Step[schema.Claim | None]:
+        lapsed: list[schema.State] = []
+        claim: schema.Claim | None = None
+        states = queue_files.read_listing(store, commit).states
         if ours := [state for state in states if state.current.state == "claimed" and state.current.token == token]:
-            return Step(Claim(ours[0], lease))
+            return queue_files.Step(schema.Claim(ours[0], lease))
         for state in states:
-            with suppress(QueueError):  # one full history must not block the others
+            with suppress(schema.QueueError):  # one full history must not block the others
                 if state.attempts_exhausted(at):
                     reason = one_line(f"given up after {state.current.attempt} attempts: {_lapse(state)}")
                     lapsed.append(_followed(state, "failed", worker, at, reason))
                 elif claim is None and state.is_waiting(at) and wanted(state):
-                    claim = Claim(_claimed(state, record), lease)
+                    claim = schema.Claim(_claimed(state, record), lease)
         words = [] if claim is None else [f"claim {claim.submission_id} by {worker}"]
         words += [f"give up {len(lapsed)} by {worker}"] if lapsed else []
-        return Step(claim, ", ".join(words), (*lapsed, *([] if claim is None else [claim.state])))
+        return queue_files.Step(claim, ", ".join(words), (*lapsed, *([] if claim is None else [claim.state])))
 
-    return change(store, decide)
+    return queue_files.change(store, decide)
 
 
-def _claimed(state: State, record: Record) -> State:
+def _claimed(state: schema.State, record: schema.Record) -> schema.State:
     """Return the state with a claim, which uses an attempt if the lease before it expired."""
     at, attempt = _time_after(state, record.at), state.current.attempt
     steps = []
     if state.current.state == "claimed":
         attempt += 1
-        steps.append(Record(state="pending", at=at, by=record.by, reason=_lapse(state), attempt=attempt))
+        steps.append(schema.Record(state="pending", at=at, by=record.by, reason=_lapse(state), attempt=attempt))
     return state.and_then(*steps, record.model_copy(update={"at": at, "attempt": attempt}))
 
 
-def _lapse(state: State) -> str:
+def _lapse(state: schema.State) -> str:
     return f"the lease of {state.current.by} expired without a result"
 
 
-def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
+def renew(store: FileStore, claim: schema.Claim, now: datetime) -> schema.Claim:
     """Renew the lease of a claim, even an expired one as long as no other worker has claimed the submission."""
 
-    def decide(commit: str) -> Step[Claim]:
-        state = _check_lease(read_state(store, commit, claim.submission_id), claim)
-        if len(state.history) >= FULL_HISTORY:
+    def decide(commit: str) -> queue_files.Step[schema.Claim]:
+        state = _check_lease(queue_files.read_state(store, commit, claim.submission_id), claim)
+        if len(state.history) >= schema.FULL_HISTORY:
             message = f"{claim.submission_id} has {len(state.history)} records and cannot be renewed again"
-            raise QueueError(message, "finish within the lease, or renew less often")
-        changes = {"at": _time_after(state, now), "lease_until": utc_seconds(now) + claim.lease, "versions": {}}
+            raise schema.QueueError(message, "finish within the lease, or renew less often")
+        changes = {"at": _time_after(state, now), "lease_until": schema.utc_seconds(now) + claim.lease, "versions": {}}
         after = state.and_then(state.current.model_copy(update=changes))
-        return Step(replace(claim, state=after), f"renew {claim.submission_id} by {claim.record.by}", (after,))
+        return queue_files.Step(
+            replace(claim, state=after), f"renew {claim.submission_id} by {claim.record.by}", (after,)
+        )
 
-    return change(store, decide)
+    return queue_files.change(store, decide)
 
 
-def release(store: FileStore, claim: Claim, reason: str, now: datetime) -> State:
+def release(store: FileStore, claim: schema.Claim, reason: str, now: datetime) -> schema.State:
     """Release a submission unscored, without using an attempt; it fails once its history is full."""
 
-    def record(state: State) -> Record:
-        if len(state.history) < FULL_HISTORY:
+    def record(state: schema.State) -> schema.Record:
+        if len(state.history) < schema.FULL_HISTORY:
             return _ending(claim, "pending", reason)
         return _ending(claim, "failed", f"given up after {len(state.history)} records: {reason}")
 
     return _conclude(store, claim, now, "release", record)
 
 
-def reject(store: FileStore, claim: Claim, problems: Sequence[Problem], now: datetime) -> State:
+def reject(store: FileStore, claim: schema.Claim, problems: Sequence[Problem], now: datetime) -> schema.State:
     """Reject a submission for its problems; the first 50 are kept, errors first."""
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     reason = counted(sum(problem.severity == "error" for problem in problems), "problem")
     reason += f", the first: {ordered[0].message}" if ordered else ""
-    shown = tuple(StoredProblem.of(problem) for problem in ordered[:MAX_PROBLEMS])
+    shown = tuple(schema.StoredProblem.of(problem) for problem in ordered[: schema.MAX_PROBLEMS])
     record = _ending(claim, "rejected", reason, problems=shown)
     return _conclude(store, claim, now, "reject", lambda state: record)
 
 
-def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:
+def fail(store: FileStore, claim: schema.Claim, log_tail: str, now: datetime) -> schema.State:
     """Record a failed attempt and the last lines of its log; the submission waits again while attempts are left."""
     lines = (one_line(line) for line in log_tail.splitlines())
-    log = tuple(line for line in lines if line)[-MAX_LOG_LINES:]
+    log = tuple(line for line in lines if line)[-schema.MAX_LOG_LINES :]
     last = log[-1].strip() if log else "it has no log"
     attempt = claim.record.attempt
-    if attempt < MAX_ATTEMPTS:
+    if attempt < schema.MAX_ATTEMPTS:
         record = _ending(claim, "pending", f"attempt {attempt} failed: {last}", log=log, attempt=attempt + 1)
     else:
         record = _ending(claim, "failed", f"given up after {attempt} attempts: {last}", log=log)
@@ -281,12 +253,12 @@ def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:
 
 def finish(
     store: FileStore,
-    claim: Claim,
+    claim: schema.Claim,
     results: Mapping[str, Path],
     now: datetime,
     *,
     results_store: FileStore | None = None,
-) -> State:
+) -> schema.State:
     """Publish the results of a submission and mark it as scored, in one commit if there is one store.
 
     Results with a store of their own are published there first (`publish_apart`); a claim that is lost in between to
@@ -294,58 +266,58 @@ def finish(
     input.
     """
     record = _ending(claim, "scored", results=tuple(sorted(results)))
-    check_results(results)
+    queue_files.check_results(results)
     if results_store is None or results_store.address == store.address:
-        files = partial(new_results, store, results)
+        files = partial(queue_files.new_results, store, results)
         return _conclude(store, claim, now, "finish", lambda state: record, files)
     state = state_of(store, claim.submission_id)
     if not _is_same_outcome(state.current, record):
         _check_lease(state, claim)
     message = f"results of {claim.submission_id} by {claim.record.by}"
     conclude = partial(_conclude, store, claim, now, "finish", lambda state: record)
-    return publish_apart(store, results_store, claim.submission_id, results, message, conclude)
+    return queue_files.publish_apart(store, results_store, claim.submission_id, results, message, conclude)
 
 
 def _conclude(
     store: FileStore,
-    claim: Claim,
+    claim: schema.Claim,
     now: datetime,
     verb: str,
-    record: Callable[[State], Record],
+    record: Callable[[schema.State], schema.Record],
     files: Callable[[str], Mapping[str, Path]] = lambda commit: {},
-) -> State:
+) -> schema.State:
     """Conclude a claim. Repeating the same outcome, as after a lost reply, changes nothing."""
 
-    def decide(commit: str) -> Step[State]:
-        state = read_state(store, commit, claim.submission_id)
+    def decide(commit: str) -> queue_files.Step[schema.State]:
+        state = queue_files.read_state(store, commit, claim.submission_id)
         last = record(state)
         if _is_same_outcome(state.current, last):
-            return Step(state)
+            return queue_files.Step(state)
         last = last.model_copy(update={"at": _time_after(state, now)})
         after = _check_lease(state, claim).and_then(last)
-        return Step(after, f"{verb} {claim.submission_id} by {claim.record.by}", (after,), files(commit))
+        return queue_files.Step(after, f"{verb} {claim.submission_id} by {claim.record.by}", (after,), files(commit))
 
-    return change(store, decide)
+    return queue_files.change(store, decide)
 
 
-def _ending(claim: Claim, state: StateName, reason: str | None = None, **values: Any) -> Record:
+def _ending(claim: schema.Claim, state: schema.StateName, reason: str | None = None, **values: Any) -> schema.Record:
     """Return the record that ends a claim; `at` is the time of the claim until the record is written."""
     held = claim.record
     known: dict[str, Any] = {"versions": _versions(), "profile": held.profile, "attempt": held.attempt} | values
     line = None if reason is None else one_line(reason)
-    return Record(state=state, at=held.at, by=held.by, reason=line, token=held.token, **known)
+    return schema.Record(state=state, at=held.at, by=held.by, reason=line, token=held.token, **known)
 
 
-def _check_lease(state: State, claim: Claim) -> State:
+def _check_lease(state: schema.State, claim: schema.Claim) -> schema.State:
     """Return the state if the claim still holds. An expired lease holds until another worker claims the submission."""
     last = state.current
     if last.state != "claimed" or last.token != claim.record.token:
         message = f"{state.submission_id} is no longer {claim.record.by}'s: it is {last.state}, by {last.by}"
-        raise ClaimLost(message, "discard its results and claim another submission")
+        raise schema.ClaimLost(message, "discard its results and claim another submission")
     return state
 
 
-def _is_same_outcome(record: Record, other: Record) -> bool:
+def _is_same_outcome(record: schema.Record, other: schema.Record) -> bool:
     """Whether two records are the same apart from their times."""
     return record.model_copy(update={"at": other.at}) == other
 
@@ -355,24 +327,24 @@ def submissions_without_state(store: FileStore) -> list[str]:
     commit = store.head()
     ids = {match[1] for path in store.paths(commit, "submissions") if (match := _FILE.fullmatch(path))}
     known = set(store.paths(commit, "states"))
-    return sorted(submission_id for submission_id in ids if state_path(submission_id) not in known)
+    return sorted(submission_id for submission_id in ids if queue_files.state_path(submission_id) not in known)
 
 
-def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> State:
+def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> schema.State:
     """Queue a submission without a state by writing one. An existing state is left unchanged.
 
     Everything in it is untrusted, so its submitter is not verified, and its time of receipt is that of the adoption.
     """
-    at, reason = utc_seconds(now), "submitted as a pull request"
-    first = Record(state="pending", at=at, by=by, reason=reason, versions=_versions(), attempt=1)
-    state = _received(submission, Identity(name=submission.manifest.submitter.name), first)
+    at, reason = schema.utc_seconds(now), "submitted as a pull request"
+    first = schema.Record(state="pending", at=at, by=by, reason=reason, versions=_versions(), attempt=1)
+    state = _received(submission, schema.Identity(name=submission.manifest.submitter.name), first)
 
-    def decide(commit: str) -> Step[State]:
-        if state_path(submission.id) in store.paths(commit, "states"):
-            return Step(read_state(store, commit, submission.id))
-        return Step(state, f"adopt {submission.id} by {by}", (state,))
+    def decide(commit: str) -> queue_files.Step[schema.State]:
+        if queue_files.state_path(submission.id) in store.paths(commit, "states"):
+            return queue_files.Step(queue_files.read_state(store, commit, submission.id))
+        return queue_files.Step(state, f"adopt {submission.id} by {by}", (state,))
 
-    return change(store, decide)
+    return queue_files.change(store, decide)
 
 
 def add_results(
@@ -384,61 +356,67 @@ def add_results(
     profile: str,
     *,
     results_store: FileStore | None = None,
-) -> State:
+) -> schema.State:
     """Publish more results of a scored submission. Existing files are left unchanged, missing ones are restored."""
-    check_results(results)
+    queue_files.check_results(results)
     token = secrets.token_hex(8)
     one_store = results_store is None or results_store.address == store.address
 
-    def decide(commit: str) -> Step[State]:
-        state = read_state(store, commit, checked_id(submission_id))
+    def decide(commit: str) -> queue_files.Step[schema.State]:
+        state = queue_files.read_state(store, commit, queue_files.checked_id(submission_id))
         if state.current.state != "scored":
             message = f"{submission_id} is {state.current.state}: results can be added only to a scored submission"
-            raise IllegalTransition(message, SEE_HISTORY)
-        files = new_results(store, results, commit) if one_store else {}
+            raise schema.IllegalTransition(message, schema.SEE_HISTORY)
+        files = queue_files.new_results(store, results, commit) if one_store else {}
         if set(results) <= set(state.results):  # there may be files of theirs that the store has lost
-            return Step(state, f"restore results of {submission_id} by {by}", files=files)
+            return queue_files.Step(state, f"restore results of {submission_id} by {by}", files=files)
         joined = (*state.results, *sorted({*results} - {*state.results}))
-        if len(joined) > MAX_RESULTS:
-            raise QueueError(f"{submission_id} has {len(state.results)} results", f"at most {MAX_RESULTS} are kept")
+        if len(joined) > schema.MAX_RESULTS:
+            raise schema.QueueError(
+                f"{submission_id} has {len(state.results)} results", f"at most {schema.MAX_RESULTS} are kept"
+            )
         values = {"versions": _versions(), "profile": profile, "token": token, "results": joined}
         after = _followed(state, "scored", by, now, "scored again", **values)
-        return Step(after, f"more results of {submission_id} by {by}", (after,), files)
+        return queue_files.Step(after, f"more results of {submission_id} by {by}", (after,), files)
 
     if results_store is not None and not one_store:
         decide(store.head())  # raises before anything is published
         message = f"results of {submission_id} by {by}"
-        return publish_apart(store, results_store, submission_id, results, message, lambda: change(store, decide))
-    return change(store, decide)
+        return queue_files.publish_apart(
+            store, results_store, submission_id, results, message, lambda: queue_files.change(store, decide)
+        )
+    return queue_files.change(store, decide)
 
 
 # For submitters and operators
 
 
-def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, reason: str | None = None) -> State:
+def retry(
+    store: FileStore, submission_id: str, by: schema.Identity, now: datetime, *, reason: str | None = None
+) -> schema.State:
     """Requeue a failed or rejected submission with its full number of attempts, at its position by time of receipt."""
 
-    def decide(commit: str) -> Step[State]:
-        state = read_state(store, commit, submission_id)
+    def decide(commit: str) -> queue_files.Step[schema.State]:
+        state = queue_files.read_state(store, commit, submission_id)
         if state.current.state not in ("failed", "rejected"):
             message = f"{submission_id} is {state.current.state}: only a failed or rejected submission can be retried"
-            raise IllegalTransition(message, SEE_HISTORY)
+            raise schema.IllegalTransition(message, schema.SEE_HISTORY)
         line = one_line(f"retry: {reason or 'no reason given'}")
         after = _followed(state, "pending", by.name, now, line, versions=_versions(), attempt=1)
-        return Step(after, f"retry {submission_id} by {by.name}", (after,))
+        return queue_files.Step(after, f"retry {submission_id} by {by.name}", (after,))
 
-    return change(store, decide)
+    return queue_files.change(store, decide)
 
 
 def withdraw(
     store: FileStore,
     submission_id: str,
-    by: Identity,
+    by: schema.Identity,
     now: datetime,
     *,
     operator: bool = False,
     results_store: FileStore | None = None,
-) -> State:
+) -> schema.State:
     """Withdraw a submission in any state. Its history stays; its files and results leave the store's head.
 
     Earlier commits still have them, as in any repository. A store of results is changed last; after an interruption,
@@ -447,42 +425,46 @@ def withdraw(
     elsewhere = None if results_store is None or results_store.address == store.address else results_store
     message = f"withdraw {submission_id} by {by.name}"
 
-    def decide(commit: str) -> Step[tuple[State, set[str]]]:
-        listing = read_listing(store, commit)
-        state = found_in(listing, submission_id, store.address)
+    def decide(commit: str) -> queue_files.Step[tuple[schema.State, set[str]]]:
+        listing = queue_files.read_listing(store, commit)
+        state = queue_files.found_in(listing, submission_id, store.address)
         others = (other for other in listing.states if other.submission_id != submission_id)
-        results = {*all_result_paths(state)} - {path for other in others for path in result_paths(other)}
+        results = {*queue_files.all_result_paths(state)} - {
+            path for other in others for path in queue_files.result_paths(other)
+        }
         files = store.paths(commit, f"submissions/{submission_id}")
         removed = (*files, *sorted(results & {*store.paths(commit, "results")}))
         left = removed or (elsewhere is not None and results & {*elsewhere.paths(elsewhere.head(), "results")})
         theirs = by.name == state.submitter.name and by.verified >= state.submitter.verified
         if not theirs and not operator:
             hint = "ask its submitter or the service's operator"
-            raise NotAllowed(f"{submission_id} is not {by.name}'s to withdraw", hint)
+            raise schema.NotAllowed(f"{submission_id} is not {by.name}'s to withdraw", hint)
         if state.current.state != "withdrawn":
             after = _followed(state, "withdrawn", by.name, now, None if theirs else "by the operator")
-            return Step((after, results), message, (after,), removed=removed)
+            return queue_files.Step((after, results), message, (after,), removed=removed)
         if not left:
             last = state.current
             said = f"{submission_id} was already withdrawn, on {last.at:%Y-%m-%d %H:%M} UTC by {last.by}"
-            raise IllegalTransition(said, "there is nothing left to do")
-        return Step((state, results), message, removed=removed)
+            raise schema.IllegalTransition(said, "there is nothing left to do")
+        return queue_files.Step((state, results), message, removed=removed)
 
-    after, results = change(store, decide)
+    after, results = queue_files.change(store, decide)
     if elsewhere is not None:
-        remove_results(elsewhere, results, message)
+        queue_files.remove_results(elsewhere, results, message)
     return after
 
 
-def _followed(state: State, name: StateName, by: str, now: datetime, reason: str | None, **values: Any) -> State:
+def _followed(
+    state: schema.State, name: schema.StateName, by: str, now: datetime, reason: str | None, **values: Any
+) -> schema.State:
     """Return a state with a record after its last one, of the same attempt unless the values say otherwise."""
     known: dict[str, Any] = {"attempt": state.current.attempt} | values
-    return state.and_then(Record(state=name, at=_time_after(state, now), by=by, reason=reason, **known))
+    return state.and_then(schema.Record(state=name, at=_time_after(state, now), by=by, reason=reason, **known))
 
 
-def _time_after(state: State, now: datetime) -> datetime:
+def _time_after(state: schema.State, now: datetime) -> datetime:
     """Return the time for the next record: never before the last one, even if the clocks of two machines differ."""
-    return max(utc_seconds(now), state.current.at)
+    return max(schema.utc_seconds(now), state.current.at)
 
 
 def _versions() -> dict[str, str]:
@@ -492,16 +474,16 @@ def _versions() -> dict[str, str]:
 # For everybody
 
 
-def listing(store: FileStore) -> Listing:
+def listing(store: FileStore) -> schema.Listing:
     """List all submissions at the head of a store, and the damaged states."""
-    return read_listing(store, store.head())
+    return queue_files.read_listing(store, store.head())
 
 
-def states(store: FileStore) -> list[State]:
+def states(store: FileStore) -> list[schema.State]:
     """Return the states of all submissions in order of receipt, then by id, without the damaged ones."""
     return list(listing(store).states)
 
 
-def state_of(store: FileStore, submission_id: str) -> State:
+def state_of(store: FileStore, submission_id: str) -> schema.State:
     """Return the state of a submission."""
-    return read_state(store, store.head(), submission_id)
+    return queue_files.read_state(store, store.head(), submission_id)

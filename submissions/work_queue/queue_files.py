@@ -17,15 +17,7 @@ from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FI
 from submissions.untrusted.findings import MAX_FILE_BYTES
 from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.schema import (
-    MAX_STATE_BYTES,
-    DamagedState,
-    Listing,
-    QueueBusy,
-    QueueError,
-    State,
-    UnknownSubmission,
-)
+from submissions.work_queue import schema
 
 RESULT_FILES = ("result.json", "per_prompt.parquet")
 SUBMISSION_FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)  # the last is optional
@@ -42,7 +34,7 @@ class Step(Generic[T]):
 
     outcome: T
     message: str = ""
-    states: tuple[State, ...] = ()
+    states: tuple[schema.State, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
 
@@ -66,14 +58,14 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
     try:
         return retrying_conflicts()(once)
     except Conflict as error:
-        raise QueueBusy(f"{store.address} changed during each of {ATTEMPTS} attempts", "retry later") from error
+        raise schema.QueueBusy(f"{store.address} changed during each of {ATTEMPTS} attempts", "retry later") from error
 
 
 def checked_id(submission_id: str) -> str:
     """Return a submission's id if it is well-formed."""
     if not _ID.fullmatch(submission_id):
         message = f"{one_line(submission_id, 100)!r} is not a submission id"
-        raise UnknownSubmission(message, "an id is 16 hex digits; see divbench submissions list")
+        raise schema.UnknownSubmission(message, "an id is 16 hex digits; see divbench submissions list")
     return submission_id
 
 
@@ -112,8 +104,8 @@ def publish_apart(
     submission_id: str,
     results: Mapping[str, Path],
     message: str,
-    conclude: Callable[[], State],
-) -> State:
+    conclude: Callable[[], schema.State],
+) -> schema.State:
     """Publish results in a store of their own, then conclude, so that no state names a result that does not exist.
 
     If the submission is withdrawn in between, which finds none of these results, they are removed here.
@@ -121,7 +113,7 @@ def publish_apart(
     change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
     try:
         return conclude()
-    except QueueError:
+    except schema.QueueError:
         states = read_listing(store, store.head()).states
         if any(state.submission_id == submission_id and state.current.state == "withdrawn" for state in states):
             published = {path for result_id in results for path in paths_of_result(result_id)}
@@ -139,7 +131,7 @@ def remove_results(results_store: FileStore, paths: Set[str], message: str) -> N
     change(results_store, decide)
 
 
-def read_state(store: FileStore, commit: str, submission_id: str) -> State:
+def read_state(store: FileStore, commit: str, submission_id: str) -> schema.State:
     """Read the state of a submission in a commit."""
     try:
         return _read(store, commit, state_path(checked_id(submission_id)))
@@ -147,19 +139,19 @@ def read_state(store: FileStore, commit: str, submission_id: str) -> State:
         raise _unknown(submission_id, store.address) from error
 
 
-def read_listing(store: FileStore, commit: str) -> Listing:
+def read_listing(store: FileStore, commit: str) -> schema.Listing:
     """Read all states of a commit, and list the damaged ones."""
-    states: list[State] = []
-    damaged: list[DamagedState] = []
+    states: list[schema.State] = []
+    damaged: list[schema.DamagedState] = []
     for path in store.paths(commit, "states"):
         try:
             states.append(_read(store, commit, path))
-        except DamagedState as error:
+        except schema.DamagedState as error:
             damaged.append(error)
-    return Listing(commit, tuple(sorted(states, key=lambda s: (s.received, s.submission_id))), tuple(damaged))
+    return schema.Listing(commit, tuple(sorted(states, key=lambda s: (s.received, s.submission_id))), tuple(damaged))
 
 
-def found_in(listing: Listing, submission_id: str, address: str) -> State:
+def found_in(listing: schema.Listing, submission_id: str, address: str) -> schema.State:
     """Return the state of a submission in a listing."""
     path = state_path(checked_id(submission_id))
     for state in listing.states:
@@ -171,31 +163,31 @@ def found_in(listing: Listing, submission_id: str, address: str) -> State:
     raise _unknown(submission_id, address)
 
 
-def _unknown(submission_id: str, address: str) -> UnknownSubmission:
+def _unknown(submission_id: str, address: str) -> schema.UnknownSubmission:
     hint = "see divbench submissions list; a pull request is listed once it is merged and a worker has found it"
-    return UnknownSubmission(f"{address} has no submission {submission_id}", hint)
+    return schema.UnknownSubmission(f"{address} has no submission {submission_id}", hint)
 
 
-def _read(store: FileStore, commit: str, path: str) -> State:
+def _read(store: FileStore, commit: str, path: str) -> schema.State:
     """Read a state from an untrusted file."""
     name = _STATE.fullmatch(path)
     if name is None:
-        raise DamagedState(path, "not the name of a state file")
+        raise schema.DamagedState(path, "not the name of a state file")
     try:
-        state = strict_model(store.read(commit, path, MAX_STATE_BYTES), State.model_validate_json)
+        state = strict_model(store.read(commit, path, schema.MAX_STATE_BYTES), schema.State.model_validate_json)
     except (InputError, ValueError) as error:
-        raise DamagedState(path, one_line(str(error))) from error
+        raise schema.DamagedState(path, one_line(str(error))) from error
     if state.submission_id != name[1]:
-        raise DamagedState(path, f"it belongs to another submission, {state.submission_id}")
+        raise schema.DamagedState(path, f"it belongs to another submission, {state.submission_id}")
     return state
 
 
-def result_paths(state: State) -> list[str]:
+def result_paths(state: schema.State) -> list[str]:
     """Return the paths of a submission's results in the store of results; none if it was withdrawn."""
     return [] if state.current.state == "withdrawn" else all_result_paths(state)
 
 
-def all_result_paths(state: State) -> list[str]:
+def all_result_paths(state: schema.State) -> list[str]:
     """Return the paths of a submission's results, even if it was withdrawn."""
     return [path for result_id in state.results for path in paths_of_result(result_id)]
 
@@ -215,4 +207,4 @@ def fetch(store: FileStore, submission_id: str, target: Path) -> None:
         if path in existing:
             store.fetch(commit, path, target / file, MAX_MANIFEST_BYTES if file == MANIFEST_FILE else MAX_FILE_BYTES)
         elif file != REPORTED_FILE:
-            raise UnknownSubmission(f"{store.address} has no {path}", "submit it again")
+            raise schema.UnknownSubmission(f"{store.address} has no {path}", "submit it again")

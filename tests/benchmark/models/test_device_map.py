@@ -11,7 +11,7 @@ import typer
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from benchmark.models import hf_lm, lm_head
+from benchmark.models import devices, lm_head
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.devices import ALL_GPUS, DeviceChoice, checked_device, choose_device, device_map_options
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
@@ -54,7 +54,7 @@ def test_a_model_in_parts_reads_as_a_whole_one(spec: CausalLMSpec, monkeypatch: 
     device_map = {part: "disk" if part in half else "cpu" for part in parts}
     with pytest.raises(ConfigurationError, match="does not fit the devices: some of its weights are on disk"):
         load_causal_lm(spec, device_map=device_map)
-    monkeypatch.setattr(hf_lm, "check_not_offloaded", lambda *given: None)
+    monkeypatch.setattr(devices, "check_not_offloaded", lambda *given: None)
     laid = load_causal_lm(spec, device_map=device_map)
     assert set(laid.model.hf_device_map.values()) == {"cpu", "disk"}
     assert laid.shares
