@@ -138,7 +138,7 @@ def _score(
 ) -> tuple[Floats, Counter[str]]:
     """Return values [prompts, metrics], NaN where missing, and the number of invalid responses by reason."""
     rows: list[list[float]] = []
-    invalid: Counter[str] = Counter()
+    invalid = Counter[str]()
     sets = [ResponseSet(text, responses[prompt_id]) for prompt_id, text in prompts.items()]
     backends.announce([sets], metrics)
     for start in range(0, len(sets), SETS_AT_ONCE):
@@ -169,16 +169,14 @@ def gaming_report(study: GamingStudy) -> Report:
         f"{study.source} on {study.suite}: {counted(study.prompts, 'prompt')}, k = {study.k}, profile {study.profile}, "
         f"seed {study.seed}."
     ]
+    reasons = {
+        name: ", ".join(f"{count} {reason}" for reason, count in counts.items())
+        for name, counts in study.invalid.items()
+    }
     for metric in study.signatures:
         if metric in ("valid_distinct_k", "distinct_k"):
             rows = [
-                (
-                    Styled(name, "code"),
-                    study.kind(name),
-                    str(scores.mean),
-                    "" if scores.gain is None else str(scores.gain),
-                    ", ".join(f"{count} {reason}" for reason, count in study.invalid[name].items()),
-                )
+                (Styled(name, "code"), study.kind(name), str(scores.mean), str(scores.gain or ""), reasons[name])
                 for name, scores in study.rows(metric)
             ]
             columns = ("system", "kind", "mean", "gain", "not valid")

@@ -4,7 +4,7 @@ Pure functions from results and scores of prompts to accuracies, to rows of tabl
 in every format.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ TABLE_2: tuple[str, ...] = (
 USUAL = (*TABLE_2, "semantic_entropy_discrete", "normalised_entropy_inside", "mean_token_entropy")
 MEAN, BALANCED, HALF, TIES, MISSING = "mean of splits", "length-balanced", "half", "ties", "missing"
 REFERENCES = ("random", "prompt_length", "constant", "oracle")
+_REFERENCES = "references"  # title of their block
 SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
 _OVERALL = {"mean_of_splits": "mean of splits", "pair_weighted": "pair-weighted", "length_balanced": "length-balanced"}
 _N = "n"
@@ -123,7 +124,6 @@ class Row:
     # `MISSING`. Unknown cells are absent.
     cells: dict[str, Estimate]
     pairs: int | None  # number of pairs with a score of both prompts; None if unknown
-    best: bool = False  # whether no row of its block has a higher mean of splits
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,11 @@ class Block:
     beneath: str  # details (untrusted text)
     rows: tuple[Row, ...]
     model: Model | None = None  # the model; None for references and published numbers
+
+    @property
+    def best(self) -> set[str]:
+        """Metrics than which none has a higher mean of splits; none of the references."""
+        return set() if self.title == _REFERENCES else _best({row.metric: row.cells[MEAN] for row in self.rows})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +156,8 @@ class GssStudy:
     def blocks(self) -> tuple[Block, ...]:
         """Return the models, then the references, then the published numbers."""
         models = [Block(model.name, _about(model), _rows(model.evaluations), model) for model in self.models]
-        references = _rows({name: self.references[name] for name in REFERENCES}, best=False)
-        return (*models, Block("references", "scorers that are known beforehand", references), *self.published)
+        references = _rows({name: self.references[name] for name in REFERENCES})
+        return (*models, Block(_REFERENCES, "scorers that are known beforehand", references), *self.published)
 
     @property
     def differing(self) -> list[str]:
@@ -302,23 +307,18 @@ def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:
                 strict[split] = Estimate(value, value - margin, value + margin)
             mean = sum(accuracy.value or 0.0 for accuracy in strict.values()) / len(strict)
             rows.append(Row(metric, {**strict, MEAN: Estimate(mean)}, None))
-        blocks.append(Block(f"published: {column}", "arXiv:2510.12699, tables A10 and 2; other texts", _marked(rows)))
+        blocks.append(Block(f"published: {column}", "arXiv:2510.12699, tables A10 and 2; other texts", tuple(rows)))
     return tuple(blocks)
 
 
-def _rows(evaluations: Mapping[str, PairEvaluation], *, best: bool = True) -> tuple[Row, ...]:
+def _rows(evaluations: Mapping[str, PairEvaluation]) -> tuple[Row, ...]:
     rows = []
     for name, evaluation in evaluations.items():
         cells = {part: accuracy.strict for part, accuracy in evaluation.accuracies.items()}
         mean = evaluation.mean_of_splits
         cells |= {HALF: mean.half, TIES: mean.tie_rate, MISSING: mean.missing_rate}
         rows.append(Row(name, cells, sum(split.pairs - split.missing for split in evaluation.splits.values())))
-    return _marked(rows) if best else tuple(rows)
-
-
-def _marked(rows: Sequence[Row]) -> tuple[Row, ...]:
-    best = _best({row.metric: row.cells[MEAN] for row in rows})
-    return tuple(replace(row, best=row.metric in best) for row in rows)
+    return tuple(rows)
 
 
 def _best(means: Mapping[str, Estimate]) -> set[str]:
@@ -391,12 +391,13 @@ def _table(
 ) -> Table:
     """Make a table of the known parts of a block's rows."""
     columns = [part for part in parts if any(part in row.cells or part == _N for row in block.rows)]
+    best = block.best
 
     def cell(row: Row, part: str) -> Cell:
         if part == _N:
             return None if row.pairs is None else f"{row.pairs:,}"
         text = _text(row.cells.get(part), part in intervals)
-        return Styled(text, "bold") if row.best and part == MEAN else text
+        return Styled(text, "bold") if part == MEAN and row.metric in best else text
 
     rows = [[row.metric, *(cell(row, part) for part in columns)] for row in block.rows]
     return Table(title, ["metric", *(_HEADINGS[part] for part in columns)], rows, notes)
@@ -420,19 +421,16 @@ def _differences(title: str, comparisons: Mapping[str, PairComparison]) -> Table
 
 def _records(study: GssStudy) -> Table:
     """Make a table of one row for each model, metric, part and number, in full precision."""
-    rows: list[tuple[Cell, ...]] = []
+    scored: list[tuple[Sequence[str], Mapping[str, PairEvaluation]]] = []
     for model in study.models:
         ids = ("", "") if model.result is None else (model.result.submission_id, model.result.result_id)
-        for metric, evaluation in model.evaluations.items():
-            rows += [(model.name, *ids, metric, *line) for line in _records_of(evaluation)]
-    for name, evaluation in study.references.items():
-        rows += [("references", "", "", name, *line) for line in _records_of(evaluation)]
+        scored.append(((model.name, *ids), model.evaluations))
+    scored.append((("references", "", ""), study.references))
+    rows = []
+    for about, evaluations in scored:
+        for metric, evaluation in evaluations.items():
+            for part, accuracy in evaluation.accuracies.items():
+                for name in ("strict", "half", "tie_rate", "missing_rate"):
+                    number: Estimate = getattr(accuracy, name)
+                    rows.append((*about, metric, part, name, number.value, number.low, number.high))
     return Table("", ("model", "submission", "result", "metric", "part", "number", "value", "low", "high"), rows)
-
-
-def _records_of(evaluation: PairEvaluation) -> Iterator[tuple[Cell, ...]]:
-    """Yield part, number, value, low and high of each number of each part."""
-    for part, accuracy in evaluation.accuracies.items():
-        for name in ("strict", "half", "tie_rate", "missing_rate"):
-            estimate: Estimate = getattr(accuracy, name)
-            yield part, name, estimate.value, estimate.low, estimate.high

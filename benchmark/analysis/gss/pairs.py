@@ -113,13 +113,16 @@ def evaluate_pairs(
     A prompt that is absent, or whose score is not finite, is missing.
     """
     outcomes = _outcomes(pairs, scores, resamples, seed)
-    longer, shorter = _length_groups(outcomes)
-    overall = {name: _accuracy(rates) for name, rates in _overall(outcomes, longer, shorter).items()}
+    rates, longer, shorter = _overall(outcomes)
+    overall = {name: _accuracy(numbers) for name, numbers in rates.items()}
+    splits = {}
+    for split, outcome in outcomes.items():
+        counts = (int(outcome.of[0, 0]), outcome.sets, int(outcome.right[0, 3]), int(outcome.right[0, 2]))
+        correlations = map(estimate, _length_correlations(pairs[split], scores, resamples, seed))
+        accuracy = _accuracy(outcome.rates)
+        splits[split] = SplitResult(*counts, accuracy, outcome.longer, outcome.shorter, *correlations)
     return PairEvaluation(
-        splits={
-            split: outcome.result(*_length_correlations(pairs[split], scores, resamples, seed))
-            for split, outcome in outcomes.items()
-        },
+        splits=splits,
         mean_of_splits=overall["mean_of_splits"],
         pair_weighted=overall["pair_weighted"],
         length_balanced=overall.get("length_balanced"),
@@ -138,8 +141,7 @@ def compare_pairs(
     rates = []
     for scores in (first, second):
         outcomes = _outcomes(pairs, scores, resamples, seed)
-        splits = {split: outcome.rates for split, outcome in outcomes.items()}
-        rates.append(splits | _overall(outcomes, *_length_groups(outcomes)))
+        rates.append({split: outcome.rates for split, outcome in outcomes.items()} | _overall(outcomes)[0])
     gaps = {name: rates[0][name] - rates[1][name] for name in rates[0]}
     return PairComparison(*({name: estimate(gap[:, i], chance=0.0) for name, gap in gaps.items()} for i in (0, 1)))
 
@@ -159,20 +161,6 @@ class _Outcome:
         """The numbers as shares, [1 + resamples, numbers]; NaN if there are no pairs."""
         with np.errstate(invalid="ignore"):
             return self.right / self.of
-
-    def result(self, pearson: Floats, spearman: Floats) -> SplitResult:
-        """Return the accuracy with the correlations of score and length."""
-        return SplitResult(
-            pairs=int(self.of[0, 0]),
-            sets=self.sets,
-            missing=int(self.right[0, 3]),
-            ties=int(self.right[0, 2]),
-            accuracy=_accuracy(self.rates),
-            longer_is_larger=self.longer,
-            shorter_is_larger=self.shorter,
-            length_pearson=estimate(pearson),
-            length_spearman=estimate(spearman),
-        )
 
 
 def _outcomes(pairs: Pairs, scores: Mapping[str, float], resamples: int, seed: int) -> dict[str, _Outcome]:
@@ -216,14 +204,10 @@ def _length_correlations(
     return agreement.pearson(values[finite], lengths, weights), agreement.spearman(values[finite], lengths, weights)
 
 
-def _length_groups(outcomes: Mapping[str, _Outcome]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _overall(outcomes: Mapping[str, _Outcome]) -> tuple[dict[str, Floats], tuple[str, ...], tuple[str, ...]]:
+    """Return the overall accuracies, each [1 + resamples, numbers], and the splits `longer` and `shorter`."""
     longer = tuple(split for split, outcome in outcomes.items() if outcome.longer >= PREVAILS)
     shorter = tuple(split for split, outcome in outcomes.items() if outcome.shorter >= PREVAILS)
-    return longer, shorter
-
-
-def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: Sequence[str]) -> dict[str, Floats]:
-    """Return the overall accuracies, each [1 + resamples, numbers]."""
     rates = {split: outcome.rates for split, outcome in outcomes.items()}
     right = sum((outcome.right for outcome in outcomes.values()), np.zeros(()))
     of = sum((outcome.of for outcome in outcomes.values()), np.zeros(()))
@@ -232,7 +216,7 @@ def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: S
     if longer and shorter:
         halves = [np.mean([rates[split] for split in group], axis=0) for group in (longer, shorter)]
         overall["length_balanced"] = np.mean(halves, axis=0)
-    return overall
+    return overall, longer, shorter
 
 
 def _accuracy(rates: Floats) -> Accuracy:
