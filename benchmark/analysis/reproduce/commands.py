@@ -27,10 +27,8 @@ def reproduce(
     tables: Annotated[
         list[str] | None,
         typer.Argument(
-            help=(
-                "Tables: tevet-2, -4, -8, -9, -10, decan-2, -3, -4, -5, -7, gssbench-2, -a10, noveltybench-1; "
-                "default: all."
-            )
+            help="Tables: tevet-2, -4, -8, -9, -10, decan-2, -3, -4, -5, -7, gssbench-2, -a10, noveltybench-1; "
+            "default: all."
         ),
     ] = None,
     destination: Annotated[
@@ -143,12 +141,9 @@ def _short(cell: "Cell", reasons: Mapping[str, int]) -> Styled:
 def _records(reproduced: "Iterable[Reproduced]") -> Table:
     """Make a table of one row per number, in full precision."""
     rows = [
-        (
-            *(table.id, *cell.published.place, cell.ours, cell.published.value),
-            *(cell.difference, cell.outcome, cell.published.source),
-        )
+        (table.id, *p.place, cell.ours, p.value, cell.difference, cell.outcome, p.source)
         for table in reproduced
-        for cell in table.cells
+        for cell, p in ((cell, cell.published) for cell in table.cells)
     ]
     columns = ("table", "row", "column", "ours", "published", "difference", "verdict", "source")
     return Table("", columns, rows)

@@ -15,7 +15,6 @@ from divbench.core.errors import ConfigurationError
 
 SPLITS = {"storyGen": "story_gen", "respGen": "resp_gen", "promptGen": "prompt_gen"}
 RELEASED = {"BERT-STS": "bert_sts", "sent-BERT": "sent_bert", "BERT-score": "bert_score"}
-AUTOMATIC = ("distinct-n", "cos-sim", *RELEASED)
 _DRAWS = 1000
 
 
