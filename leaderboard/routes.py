@@ -73,7 +73,7 @@ class PageHeads:
 
 def _with_head(page: bytes, tags: str) -> bytes:
     before, script, rest = page.partition(b"<script")
-    return (_LINKED.sub("", before.decode()) + tags).encode() + script + rest
+    return _LINKED.sub("", before.decode()).encode() + tags.encode() + script + rest
 
 
 def head(title: str, about: str, site: str) -> str:

@@ -38,6 +38,7 @@ def test_every_page_has_a_head_of_its_own_and_links_to_the_api(address: str) -> 
         sent = get(f"{address}/{page.path}")[1].decode()
         told = dict(re.findall(r'<meta (?:name|property)="([^"]+)" content="([^"]*)"', sent))
         assert (sent.count("og:title"), told["description"]) == (1, page.about)
+        assert sent.startswith("<!doctype html>")
         assert f"<title>DivBench · {page.title}</title>" in sent
         assert "radio" not in sent.partition("<script")[0]  # Gradio's own title and picture
         heads.add(page.about)
