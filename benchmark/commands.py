@@ -26,9 +26,14 @@ from divbench.core.errors import ConfigurationError, counted
 from divbench.core.tables import Styled, Table, interval, to_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from benchmark.scoring.results import Result
+    from benchmark.validity.stated import StatedValidity
+    from datasets_build.schema import Suite
+    from submissions.storage.submission_folders import Submission
 
 
 @with_option_groups
@@ -45,6 +50,21 @@ def score(
                 "submission folder, if present."
             )
         ),
+    ] = None,
+    rewards: Annotated[
+        Path | None,
+        data_option(
+            help=(
+                "What was decided elsewhere of each response (.jsonl, .csv, .tsv or .parquet): prompt_id, index (of "
+                "the response, from 0), and reward or valid (true, false). It replaces the profile's judgement of "
+                "validity; the file's name is part of the signature."
+            )
+        ),
+    ] = None,
+    threshold: Annotated[float | None, data_option(help="Lowest reward of a valid response.")] = None,
+    quantile: Annotated[
+        float | None,
+        data_option(help="The same as a quantile of the submission's rewards (0.5: the better half is valid)."),
     ] = None,
     metric: MetricNames = None,
     mirror: MirrorOption = None,
@@ -63,6 +83,10 @@ def score(
     D_Can with a language model of your choice, on a GPU if available (docs/gpu.md):
 
       divbench score subs/my-model --set lm=Qwen/Qwen2.5-3B@COMMIT
+
+    With rewards or correctness from elsewhere: valid_distinct_k counts different correct responses, beside pass@k:
+
+      divbench score subs/my-model --rewards correct.csv
 
     On a Ray cluster, with the same numbers (docs/scaling.md):
 
@@ -87,6 +111,8 @@ def score(
     find_suite = cache_of(partial(load_suite, mirror=mirror))
     with progress() as bar:
         opened = [open_submission(folder, find_suite) for folder in bar.track(folders, description="checking")]
+    stated = _stated(rewards, threshold, quantile, opened)
+    profile = profile.replace(stated=None if stated is None else stated.rule)
     files = [find_internals(submission, internals) for submission, *_ in opened]
     lost: list[ActorLost] = []
 
@@ -119,6 +145,7 @@ def score(
                 scoring.numbers(),
                 metrics=metrics,
                 internals=file,
+                stated=stated,
                 progress=partial(show, finished),
                 run=None if session is None else session.run,
             )
@@ -195,3 +222,22 @@ def metrics(json: JsonOption = False) -> None:
         rows.append((Styled(m.id, "code"), m.version, m.title, m.reads, way, bounds_text(m.bounds), m.unit, m.paper))
     columns = ("id", "v", "title", "reads", "more diverse", "bounds", "unit", "source")
     say(document, Table("Metrics", columns, rows, numbers=("v",)), as_json=json)
+
+
+def _stated(
+    rewards: Path | None,
+    threshold: float | None,
+    quantile: float | None,
+    opened: "Sequence[tuple[Submission, Suite, object]]",
+) -> "StatedValidity | None":
+    """Read which responses are valid, if a file says so."""
+    from benchmark.scoring.rewards_file import read_stated
+
+    if rewards is None:
+        if threshold is not None or quantile is not None:
+            raise ConfigurationError("--threshold and --quantile are for --rewards", "name the file")
+        return None
+    if len(opened) > 1:
+        raise ConfigurationError("--rewards is for a single submission", "score the submissions one at a time")
+    [(submission, suite, _)] = opened
+    return read_stated(rewards, suite.by_id.keys(), submission.manifest.generation.k, threshold, quantile)

@@ -76,6 +76,50 @@ def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tu
     return labels, tuple(prompts) or ("",) * len(responses), texts
 
 
+def beside(
+    sets: Any, given: Any, what: str, names: Sequence[str], responses: Sequence[Sequence[str]]
+) -> list[tuple[Any, ...]]:
+    """Return what is given for each response of each set: a table's column, a mapping by prompt, or a list per set."""
+    if isinstance(given, str):
+        given = _column(sets, given)
+    if isinstance(given, Mapping):
+        if lacking := [name for name in names if name not in given]:
+            raise InputError(f"{what} has nothing for {lacking[0][:60]!r}", "give a list for each prompt")
+        given = [given[name] for name in names]
+    rows = [] if isinstance(given, bytes) or not hasattr(given, "__iter__") else _cells(given)
+    if len(rows) != len(names):
+        hint = "give a list for each set, with an element for each response"
+        raise InputError(f"{what} has {len(rows)} rows, and there are {counted(len(names), 'response set')}", hint)
+    for name, row, texts in zip(names, rows, responses, strict=True):
+        if not hasattr(row, "__len__") or len(row) != len(texts):
+            size = len(row) if hasattr(row, "__len__") else 1
+            message = f"{what} of {name[:60]!r} has {size} of {counted(len(texts), 'response')}"
+            raise InputError(message, "give one for each response, None if there is none")
+    return [tuple(_cells(row)) for row in rows]
+
+
+def _column(sets: Any, name: str) -> Any:
+    """Return a column of a table as lists per set."""
+    if columns := _column_names(sets):
+        table = sets
+    else:
+        rows = _cells(sets)
+        columns = list(dict.fromkeys(key for row in rows if isinstance(row, Mapping) for key in row))
+        table = {key: [row.get(key) for row in rows] for key in columns}
+    if name not in columns:
+        raise InputError(
+            f"there is no column {name!r}", f"the columns are {', '.join(map(str, columns))[:200] or 'none'}"
+        )
+    texts, cells = _cells(table[_responses_column(columns)]), _cells(table[name])
+    if not any(isinstance(text, str) for text in texts):
+        return cells
+    by_prompt: dict[Any, list[Any]] = {}
+    column = next(known for known in _prompt_columns() if known in columns)
+    for prompt, cell in zip(_cells(table[column]), cells, strict=True):
+        by_prompt.setdefault(prompt, []).append(cell)
+    return list(by_prompt.values())
+
+
 def numbered(count: int) -> tuple[str, ...]:
     """Names of sets without prompts."""
     return tuple(f"set {i}" for i in range(1, count + 1))

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from html import escape
-from numbers import Integral
+from math import isfinite
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,20 @@ from benchmark.scoring.results import signature_line
 from benchmark.scoring.shards import SHARD_PROMPTS
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.validity.record import load_record
+from benchmark.validity.stated import Verdicts, stated_by_rewards
 from divbench.core.console import steps
-from divbench.core.errors import ConfigurationError, MissingExtra, counted, did_you_mean, need
+from divbench.core.errors import ConfigurationError, InputError, MissingExtra, counted, did_you_mean, need
 from divbench.core.tables import Cell, Styled, Table, interval, number, to_text
-from divbench.data import response_sets
+from divbench.data import beside, response_sets
 from submissions.checking.response_kinds import READS_ENGLISH, is_foreign_set
 from submissions.untrusted.plain_text import shortened
 
 # Profiles for metrics that depend on models, the fastest first. *lexical* is not among them: its equivalence classes
 # are based on shared words, so its `distinct_k` is not the one on the board.
 _WITH_MODELS = ("semantic", "offline")
+
+# Stated validity and finish reasons of each set's responses; None if there are none.
+Beside = tuple[Sequence[Verdicts] | None, Sequence[tuple[str | None, ...]] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,11 @@ def score(
     metrics: str | Iterable[str] | None = None,
     *,
     profile: str | Profile | None = None,
+    rewards: Any = None,
+    threshold: float | None = None,
+    quantile: float | None = None,
+    valid: Any = None,
+    finish_reasons: Any = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Scores:
@@ -160,6 +170,14 @@ def score(
         metrics: Ids of metrics, or the name of a profile for all of its metrics; None: all of the profile's.
         profile: Name of a profile, or your own; None: `lexical` if no metric needs a model, else `semantic`, or
             `offline` if a metric needs surprisals.
+        rewards: A number for each response, from any reward model: a column of the table, a mapping from prompt to
+            numbers, or a list per set. With `threshold` or `quantile` they decide which responses are valid, in place
+            of the profile's judgement; None for a response leaves its set without the metrics that need it.
+        threshold: Lowest reward of a valid response.
+        quantile: The same as a quantile of all rewards in the call, so it compares a system with itself alone.
+        valid: A boolean for each response, in the same forms: whether it is correct. `valid_distinct_k` then counts
+            different correct responses, and pass@k is beside it.
+        finish_reasons: In the same forms, why each response ended, or None; *length* marks a truncated one.
         resamples: Number of bootstrap resamples over sets.
         seed: Random seed of the bootstrap.
 
@@ -175,7 +193,51 @@ def score(
     >>> print(score({"Name a colour.": ["Red.", "Blue.", "Red."]}, metrics=["type_token_ratio"]).means[0].value)
     0.6666666666666666
     """
-    return score_all([sets], metrics, profile=profile, resamples=resamples, seed=seed)[0]
+    check_resampling(resamples, seed)
+    names, prompts, responses = response_sets(sets)
+    given = {"rewards": rewards, "valid": valid, "finish_reasons": finish_reasons}
+    rewards, valid, finish_reasons = (
+        None if values is None else beside(sets, values, what, names, responses) for what, values in given.items()
+    )
+    rule, verdicts = _verdicts(rewards, valid, threshold, quantile)
+    columns = verdicts, _finish_reasons(finish_reasons)
+    system = names, prompts, responses
+    return _score_systems([system], metrics, profile, resamples, seed, stated=rule, beside=columns)[0]
+
+
+def _verdicts(
+    rewards: Sequence[tuple[Any, ...]] | None,
+    valid: Sequence[tuple[Any, ...]] | None,
+    threshold: float | None,
+    quantile: float | None,
+) -> tuple[str | None, list[Verdicts] | None]:
+    """Return the rule of what is stated of responses, and which are valid; None if nothing is stated."""
+    if rewards is not None and valid is not None:
+        raise ConfigurationError("both rewards and valid are given", "give one: each says which responses are valid")
+    if rewards is None and (threshold is not None or quantile is not None):
+        raise ConfigurationError("threshold and quantile are for rewards", "give rewards=")
+    for value in (value for row in rewards or () for value in row):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value)):
+            raise InputError(
+                f"a reward is {value!r:.40}, not a finite number", "give a number, or None if there is none"
+            )
+    for value in (value for row in valid or () for value in row):
+        if value is not None and not isinstance(value, bool | np.bool_):
+            raise InputError(f"a value of valid is {value!r:.40}", "give True or False, or None if it is not known")
+    if valid is not None:
+        return "valid", [tuple(None if value is None else bool(value) for value in row) for row in valid]
+    if rewards is None:
+        return None, None
+    stated = stated_by_rewards(
+        dict(zip(map(str, range(len(rewards))), rewards, strict=True)), "rewards", threshold, quantile
+    )
+    return stated.rule, list(stated.verdicts.values())
+
+
+def _finish_reasons(column: Sequence[tuple[Any, ...]] | None) -> Sequence[tuple[str | None, ...]] | None:
+    if wrong := [reason for row in column or () for reason in row if not isinstance(reason, str | None)]:
+        raise InputError(f"a finish reason is {wrong[0]!r:.40}", "give texts such as 'stop' and 'length', or None")
+    return column
 
 
 def score_all(
@@ -188,11 +250,24 @@ def score_all(
 ) -> list[Scores]:
     """Score the response sets of several systems as `score` does; each model is loaded once."""
     check_resampling(resamples, seed)
-    read = [response_sets(sets) for sets in systems]
-    chosen, selected = choose_metrics(metrics, profile)
+    return _score_systems([response_sets(sets) for sets in systems], metrics, profile, resamples, seed)
+
+
+def _score_systems(
+    systems: Sequence[tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]],
+    metrics: str | Iterable[str] | None,
+    profile: str | Profile | None,
+    resamples: int,
+    seed: int,
+    *,
+    stated: str | None = None,
+    beside: Beside = (None, None),
+) -> list[Scores]:
+    """Score systems, given as `response_sets` returns them."""
+    chosen, selected = choose_metrics(metrics, profile, stated)
     backends = ScoringBackends(chosen)
     try:
-        return [_score(*system, selected, backends, resamples, seed) for system in read]
+        return [_score(*system, selected, backends, resamples, seed, beside) for system in systems]
     except MissingExtra as error:
         lexical = {m.id for m in find_profile("lexical").metrics()}
         if profile is not None or chosen.name == "lexical" or not {m.id for m in selected} <= lexical:
@@ -224,10 +299,11 @@ def _score(
     backends: ScoringBackends,
     resamples: int,
     seed: int,
+    beside: Beside,
 ) -> Scores:
-    """Score the response sets of one system."""
+    """Score the response sets of one system; `beside` is stated validity and finish reasons of each response."""
     sets = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
-    rows = _score_in_shards(sets, names, metrics, backends)
+    rows = _score_in_shards(sets, names, metrics, backends, beside)
     values = {metric.id: tuple(row[metric.id] for row in rows) for metric in metrics}
     numbers = np.array([[v if isinstance(v, float) else np.nan for v in column] for column in values.values()]).T
     means = []
@@ -250,7 +326,11 @@ def _estimated(prompts: Sequence[str], metrics: Sequence[Metric], profile: Profi
 
 
 def _score_in_shards(
-    sets: Sequence[ResponseSet], names: Sequence[str], metrics: Sequence[Metric], backends: ScoringBackends
+    sets: Sequence[ResponseSet],
+    names: Sequence[str],
+    metrics: Sequence[Metric],
+    backends: ScoringBackends,
+    beside: Beside,
 ) -> list[dict[str, Value]]:
     """Score sets in shards, as `divbench score` does, so that the last digits are the same; progress is on stderr."""
     backends.announce([sets], metrics)
@@ -258,15 +338,17 @@ def _score_in_shards(
     with steps() if len(sets) > SHARD_PROMPTS else nullcontext(lambda *progress: None) as show:
         for start in range(0, len(sets), SHARD_PROMPTS):
             shard = slice(start, start + SHARD_PROMPTS)
-            rows += score_sets(backends.materials(sets[shard], metrics), metrics, names[shard])
+            verdicts, ended = (None if column is None else column[shard] for column in beside)
+            materials = backends.materials(sets[shard], metrics, finish_reasons=ended, verdicts=verdicts)
+            rows += score_sets(materials, metrics, names[shard])
             show("scoring", len(rows), len(sets))
     return rows
 
 
 def choose_metrics(
-    metrics: str | Iterable[str] | None, profile: str | Profile | None
+    metrics: str | Iterable[str] | None, profile: str | Profile | None, stated: str | None = None
 ) -> tuple[Profile, tuple[Metric, ...]]:
-    """Return the profile and its metrics."""
+    """Return the profile and its metrics; `stated` is the rule of validity that comes with the responses."""
     names = {known.name for known in PROFILES}
     if isinstance(metrics, str) and metrics in names:
         if profile is not None:
@@ -274,7 +356,7 @@ def choose_metrics(
         metrics, profile = None, metrics
     named = profile if isinstance(profile, Profile) or profile is None else find_profile(profile)
     if metrics is None:
-        named = named or find_profile("semantic")
+        named = (named or find_profile("semantic")).replace(stated=stated)
         return named, computed(named.metrics())
     by_id = {metric.id: metric for metric in computed(METRICS)}
     wanted = _metric_names(metrics, by_id, names)
@@ -282,12 +364,14 @@ def choose_metrics(
     has_models = any(set(input_of(metric).sources) - {"tagger"} for metric in selected)
     candidates = [named] if named else map(find_profile, _WITH_MODELS if has_models else ("lexical",))
     for candidate in candidates:
-        chosen = candidate.replace(metrics=wanted)
+        chosen = candidate.replace(metrics=wanted, stated=stated)
         available = {metric.id for metric in chosen.metrics()}
         lacking = [metric for metric in selected if metric.id not in available]
         if not lacking:
             return chosen, selected
     metric = lacking[0]
+    if "stated" in metric.reads:
+        raise ConfigurationError(f"{metric.id} needs to know which responses are valid", "give valid= or rewards=")
     if "internals" in metric.reads:
         message = f"{metric.id} reads internals of the generating model, which texts do not have"
         raise ConfigurationError(message, "see divbench generate --internals")

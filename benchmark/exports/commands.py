@@ -95,7 +95,8 @@ def dpo(
     """
     from functools import partial
 
-    from benchmark.exports.dpo import PUBLISHED_RHO, is_conversational, preference_pairs, read_rewards, write_pairs
+    from benchmark.exports.dpo import PUBLISHED_RHO, is_conversational, preference_pairs, write_pairs
+    from benchmark.scoring.rewards_file import read_rewards
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
 

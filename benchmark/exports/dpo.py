@@ -14,7 +14,7 @@ prompt. Rows also have `prompt_id` and `meta`, which trainers ignore.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -36,8 +36,6 @@ from submissions.checking.response_kinds import is_scorable
 from submissions.choices import Mode
 from submissions.schema import Generation, Row
 from submissions.storage.submission_folders import Submission
-from submissions.untrusted.findings import Findings, Problem, Rejected
-from submissions.untrusted.table_files import lacks_column, read_columns
 
 Floats = NDArray[np.float64]
 Numbers = Sequence[float | None]  # [K], None where missing
@@ -184,50 +182,8 @@ _OTHER_PROMPTS: dict[Mode | None, str] = {
     "verbalized": "all responses to a prompt were generated in one reply",
     "verbalized-tail": "all responses to a prompt were generated in one reply",
 }
-_COLUMNS = ("prompt_id", "index", "reward")
 _PROMPTS_AT_ONCE = 64
 _PROMPT = "{prompt}"
-
-
-def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> dict[str, list[float | None]]:
-    """Read the rewards of responses by prompt id from rows of `prompt_id`, `index` and `reward`."""
-    findings = Findings()
-    table = read_columns(path, _COLUMNS, findings)
-    if table is None or [column for column in _COLUMNS if lacks_column(table, column, findings)]:
-        raise Rejected(str(path), findings)
-    rewards: dict[str, list[float | None]] = {}
-    first: dict[tuple[str, float | None], int] = {}
-    for number, row in table.rows:
-        name, index, reward = str(row.get("prompt_id")), _number(row.get("index")), _number(row.get("reward"))
-        if name not in prompt_ids:
-            field, message = "prompt_id", f"{name[:40]!r} is not a prompt id of the submission"
-        elif index is None or index not in range(k):
-            field, message = "index", f"{str(row.get('index'))[:40]!r}, expected a whole number in 0 … {k - 1}"
-        elif reward is not None and not math.isfinite(reward):
-            field, message = "reward", f"{str(row['reward'])[:40]!r}, expected a finite number"
-        elif (earlier := first.setdefault((name, index), number)) != number:
-            field, message = "index", f"response {index:g} of {name!r} already appears in row {earlier}"
-        else:
-            rewards.setdefault(name, [None] * k)[int(index)] = reward
-            continue
-        hint = "write one row for each response, counted from 0, with a finite number or null"
-        findings.add(Problem("rewards", "error", path.name, number, field, message, hint))
-    rewards = {name: values for name, values in rewards.items() if any(value is not None for value in values)}
-    if not rewards and not findings.rejected():
-        findings.add(Problem("rewards", "error", path.name, None, "", "no response has a reward", "write one row each"))
-    if findings.rejected():
-        raise Rejected(str(path), findings)
-    return rewards
-
-
-def _number(value: Any) -> float | None:
-    """Return a cell as a number; None if it is empty, NaN if it is no number."""
-    if value is None or value == "":
-        return None
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def is_conversational(generation: Generation, wanted: bool | None = None) -> bool:

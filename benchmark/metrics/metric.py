@@ -21,6 +21,7 @@ Reads = Literal[
     "partition+rewards",
     "partition+validity",
     "partition+estimates",
+    "partition+stated",
     "internals",
     "partition+internals",
     "reported",
@@ -89,8 +90,8 @@ class Metric:
     # *embeddings* unit vectors float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of
     # responses, float64 [pairs], under the scorer of that name (*beside_prompt*: [pairs, 3], see learned_diversity.py);
     # *surprisals* a `Surprisals`, of which it reads the last position and the responses alone, or with *:curve* all
-    # positions; *partition* a `Partition`, with qualities for *+rewards*, or a `JudgedPartition` for *+validity*
-    # and *+estimates*;
+    # positions; *partition* a `Partition`, with qualities for *+rewards*, or a `JudgedPartition` for *+validity*,
+    # *+estimates* and *+stated*;
     # *internals* an `Internals` of the generating model, or with *partition+* a `ClassedInternals`; *reported* a
     # `Reported` from the submission.
     reads: Reads

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Metric, Unscorable, Version
+from divbench.core.errors import counted
 
 if TYPE_CHECKING:  # pydantic, which the surprisal engine does not need
     from submissions.schema import Reported
@@ -200,6 +201,21 @@ def valid_share(judged: JudgedPartition) -> float:
     return sum(reason is None for reason in judged.reasons) / max(1, len(judged.reasons) + judged.blanks)
 
 
+def pass_at_k(judged: JudgedPartition, k: int) -> float:
+    """Estimate the probability that k responses have a valid one, without bias: 1 − C(n − c, k) / C(n, k).
+
+    Chen et al. 2021, arXiv:2107.03374, eq. 1: c of n responses are valid.
+
+    >>> pass_at_k(JudgedPartition(Partition((0, 1)), (None, "wrong"), blanks=2), 2)
+    0.5
+    """
+    n, c = len(judged.reasons) + judged.blanks, sum(reason is None for reason in judged.reasons)
+    if n < k:
+        raise Unscorable(f"fewer than {k} responses")
+    ways = math.comb(n, k)
+    return (ways - math.comb(n - c, k)) / ways
+
+
 def estimated_quality(judged: JudgedPartition) -> float:
     """Compute the mean expected score of the classes' first responses: how good the new responses are, however few.
 
@@ -327,6 +343,27 @@ METRICS: tuple[Metric, ...] = (
         formula="|{valid responses}| / k",
         summary="The share of responses that do what was asked, well enough for a weak attempt.",
         failures=(_VALIDITY, "It does not measure diversity."),
+    ),
+    *(
+        _validity_metric(
+            f"pass_at_{k}",
+            f"pass@{k}",
+            partial(pass_at_k, k=k),
+            reads="partition+stated",
+            direction=0,
+            bounds=(0, 1),
+            unit="probability",
+            paper="Chen et al. 2021, arXiv:2107.03374, eq. 1",
+            parameters={"of": str(k)},
+            formula=f"1 − C(N − c, {k}) / C(N, {k}), c of N responses valid",
+            summary=f"The probability that {counted(k, 'response')} of N have a valid one, by what is stated of each.",
+            failures=(
+                "It depends on who stated what is valid; the signature has the rule.",
+                "It does not measure diversity: one correct response k times counts as much as k different ones.",
+            ),
+            history=(Version(1, "2026-11-28", "first version: for responses whose validity is stated"),),
+        )
+        for k in (1, 5, 10)
     ),
     _metric(
         "estimated_quality",

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 _PROMPT, _ANSWER = "\ue000", "\ue001"  # private-use characters, which no template contains
 # Tolerated difference from the model's own output, relative to 1 + its absolute value.
 _TOLERANCE = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
-_HINT = "give a reward model: a causal chat model with one output"
+_HINT = "give a reward model: a causal chat model, or a classifier of pairs of texts, with one output"
 
 
 def quality(reward: float, thresholds: Sequence[float]) -> int:
@@ -87,6 +87,12 @@ class HFRewardSpec:
     max_tokens: int = 8192
     dtype: Dtype = "float32"  # precision of the body; the output is float32
     device: str = "cpu"
+    lowest_valid: float | None = None  # lowest reward of a valid response, for a model without thresholds
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether rewards have qualities of 1 to 10, not only the lowest that is valid."""
+        return self.lowest_valid is None
 
     def __post_init__(self) -> None:
         if not all(low < high for low, high in pairwise(self.thresholds or ())):
@@ -95,10 +101,11 @@ class HFRewardSpec:
     @property
     def signature(self) -> str:
         """Implement `RewardModelSpec.signature`."""
+        stated = "" if self.lowest_valid is None else f",valid-from-{self.lowest_valid:.12g}"
         chosen = f"{self.dtype},{self.device.split(':')[0]},{self.max_tokens}-tokens"
         if self.thresholds is not None:
             chosen += f",q-{hashlib.sha256(repr(tuple(map(float, self.thresholds))).encode()).hexdigest()[:6]}"
-        return f"{self.files.signature},{chosen}"
+        return f"{self.files.signature},{chosen}{stated}"
 
     def load(self, batch_tokens: int | None = None) -> "HFRewardModel":
         """Implement `RewardModelSpec.load`; `batch_tokens` limits the tokens read at once, including padding."""
@@ -112,7 +119,9 @@ class HFRewardModel:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
         self.signature = spec.signature
-        self.thresholds = spec.thresholds
+        # A quality above the lowest is valid: see `QualityJudge`.
+        stated = None if spec.lowest_valid is None else (math.nextafter(spec.lowest_valid, -math.inf),)
+        self.thresholds = spec.thresholds if stated is None else stated
         where, options = spec.files.locate()
         with loading(where):
             config = transformers.AutoConfig.from_pretrained(where, **options)
@@ -130,6 +139,8 @@ class HFRewardModel:
             self._model = model.to(spec.device).eval()
         self._pad: int | None = text_config.pad_token_id
         self._longest = min(spec.max_tokens, getattr(text_config, "max_position_embeddings", None) or spec.max_tokens)
+        if self._frame is None:
+            self._longest = min(self._longest, self._tokeniser.model_max_length)
         self._batch_tokens = batch_tokens or (32_768 if self._model.device.type == "cuda" else 4096)
         self._check_reading(where, _TOLERANCE[spec.dtype])
 
@@ -161,10 +172,15 @@ class HFRewardModel:
         text: str = self._tokeniser.apply_chat_template(turns, tokenize=False)
         return text
 
-    def _find_frame(self, where: str) -> tuple[str, str, str]:
-        """Return the chat template's text before the prompt, between prompt and response, and after the response."""
+    def _find_frame(self, where: str) -> tuple[str, str, str] | None:
+        """Return the chat template's text before the prompt, between prompt and response, and after the response.
+
+        None for a classifier of pairs of texts: it has a separator, and no chat template.
+        """
         if not self._tokeniser.chat_template:
-            raise ConfigurationError(f"the tokeniser of {where} has no chat template", _HINT)
+            if self._tokeniser.sep_token is None:
+                raise ConfigurationError(f"the tokeniser of {where} has no chat template", _HINT)
+            return None
         from jinja2 import TemplateError
 
         try:
@@ -182,6 +198,10 @@ class HFRewardModel:
             ids: list[int] = self._tokeniser(text, add_special_tokens=False, split_special_tokens=plain).input_ids
             return ids
 
+        if self._frame is None:
+            most = {"truncation": True, "max_length": self._longest}
+            pair: list[int] = self._tokeniser(prompt, answer, split_special_tokens=True, **most).input_ids
+            return pair
         if not any(token in prompt or token in answer for token in self._special):
             return encode(self._render(prompt, answer))[: self._longest]
         before, between, after = map(encode, self._frame)
@@ -199,6 +219,14 @@ class HFRewardModel:
         device, width = self._model.device, max(map(len, ids))
         inputs = torch.tensor([[*row, *[self._pad or 0] * (width - len(row))] for row in ids])
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
+        if self._frame is None:
+            of_pairs = {"input_ids": inputs, "attention_mask": mask}
+            if "token_type_ids" in self._tokeniser.model_input_names:  # 1 after the first separator
+                ends = (inputs == self._tokeniser.sep_token_id).long()
+                of_pairs["token_type_ids"] = ((ends.cumsum(1) - ends) > 0).long() * mask
+            with torch.inference_mode():
+                logits = self._model(**{name: tensor.to(device) for name, tensor in of_pairs.items()}).logits
+            return np.asarray(logits[:, 0].float().cpu().numpy(), np.float64)
         # Of the last token that is not padding, as in transformers.
         last = torch.tensor([max((i for i, token in enumerate(row) if token != self._pad), default=0) for row in ids])
         with torch.inference_mode():
@@ -213,6 +241,8 @@ class HFRewardModel:
 
     def _check_reading(self, where: str, tolerance: float) -> None:
         """Refuse a model whose own output differs from the reward computed here."""
+        if self._frame is None:
+            return
         import torch
 
         head = getattr(self._model, "score", None)

@@ -35,6 +35,7 @@ from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from benchmark.validity.backend import QualityJudge, ValidityJudge
+from benchmark.validity.stated import StatedJudge, Verdicts
 from divbench.core.console import err
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
@@ -62,7 +63,7 @@ class ScoringBackends:
     pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)
     equivalence: EquivalenceBackend | SetJudge | None = None
     reward: RewardModel | None = None
-    validity: ValidityJudge | QualityJudge | None = None
+    validity: ValidityJudge | QualityJudge | StatedJudge | None = None
     tagger: Tagger | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
@@ -173,6 +174,7 @@ class ScoringBackends:
         finish_reasons: Sequence[Sequence[str | None] | None] | None = None,
         internals: Sequence[Internals] | None = None,
         reported: Sequence[Reported | None] | None = None,
+        verdicts: Sequence[Verdicts | None] | None = None,
     ) -> Materials:
         """Run the models on response sets and return the materials of the metrics' inputs, for `score_sets`.
 
@@ -193,6 +195,7 @@ class ScoringBackends:
             reported=reported,
             prompts=[responses.prompt for responses in sets],
             validity=self.validity if metrics_from("validity", metrics) else None,
+            verdicts=verdicts,
             pair_reader=self._pair_reader(),
             tagger=self.tagger,
         )

@@ -27,12 +27,13 @@ from benchmark.models.tagger import Tagger, is_in_latin_script
 from benchmark.surprisal.engine import SetSurprisals
 from benchmark.validity.backend import QualityJudge, Reasons, ValidityJudge
 from benchmark.validity.estimate import Estimates
+from benchmark.validity.stated import StatedJudge, Verdicts
 from divbench.core.errors import DivBenchError
 from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.schema import Reported
 
 # Sources of inputs beside the texts: a model of the profile (by the name of its field), internals of the generating
-# model, or values that came with the submission (*reported*).
+# model, or values that came with the submission (*reported*), or validity that is stated of each response (*stated*).
 Source = Literal[
     "embedder",
     "tagger",
@@ -44,6 +45,7 @@ Source = Literal[
     "estimates",
     "internals",
     "reported",
+    "stated",
 ]
 
 
@@ -60,7 +62,8 @@ class Materials:
     internals: Sequence[Internals] | None = None
     reported: Sequence[Reported | None] | None = None
     prompts: Sequence[str] | None = None  # the prompt of each set; None where prompts are unknown
-    validity: ValidityJudge | QualityJudge | None = None
+    validity: ValidityJudge | QualityJudge | StatedJudge | None = None
+    verdicts: Sequence[Verdicts | None] | None = None  # what is stated of each set, for a `StatedJudge`
     pair_reader: PairReader | None = None  # makes features of pairs of responses; None: a reader based on the embedder
     tagger: Tagger | None = None
 
@@ -88,6 +91,8 @@ class Materials:
             return None
         if isinstance(self.validity, QualityJudge):
             return self.validity.reasons(self.sets, self.partitions)
+        if isinstance(self.validity, StatedJudge):
+            return self.validity.reasons(self.sets, self.verdicts or [None] * len(self.sets))
         return [each if isinstance(each, Missing) else each.reasons for each in self.estimates or ()]
 
     @cached_property
@@ -257,6 +262,7 @@ METRIC_INPUTS: tuple[MetricInput, ...] = (
     MetricInput("partition+rewards", _partitions, ("partition", "quality")),
     MetricInput("partition+validity", _judged_partitions, ("partition", "validity")),
     MetricInput("partition+estimates", _judged_partitions, ("partition", "validity", "estimates")),
+    MetricInput("partition+stated", _judged_partitions, ("partition", "validity", "stated")),
     MetricInput("internals", _internals, ("internals",)),
     MetricInput("partition+internals", _classed_internals, ("partition", "internals")),
     MetricInput("reported", _reported, ("reported",)),

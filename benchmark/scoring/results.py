@@ -210,7 +210,7 @@ class Result(Part):
 
 @dataclass(frozen=True, slots=True)
 class ResultKey:
-    """Identity of a result: equal keys mean equal results. `internals` is the digest of the internals file, if any."""
+    """Identity of a result: equal keys mean equal results. Other files count by their digests."""
 
     submission_id: str
     suite: str
@@ -221,10 +221,13 @@ class ResultKey:
     resamples: int
     seed: int
     internals: str | None = None
+    stated: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the key as JSON, to be hashed."""
         key = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.stated is None:  # as before there was the field
+            del key["stated"]
         return key | {"signatures": list(map(str, self.signatures))}
 
 

@@ -38,6 +38,7 @@ from benchmark.scoring.results import (
     sign,
 )
 from benchmark.scoring.shards import SHARD_PROMPTS, RunShards, Shard, runs_of, score_shards, sets_of, shards_of
+from benchmark.validity.stated import StatedValidity
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
@@ -76,13 +77,14 @@ def score_submission(
     *,
     metrics: tuple[Metric, ...] = METRICS,
     internals: InternalsFile | None = None,
+    stated: StatedValidity | None = None,
     progress: Callable[[int], None] = lambda prompts: None,
     run: RunShards | None = None,
 ) -> Scored:
     """Score a submission and write its result folder."""
     profile = backends.profile
     chosen = profile.metrics(metrics, internals=internals is not None)
-    key = _key(submission, suite, profile, options, chosen, internals)
+    key = _key(submission, suite, profile, options, chosen, internals, stated)
     name = content_id(key.as_json())
     folder, partial = out / name, out / f".{name}.partial"
     if isinstance(done := read_result(folder), Result):
@@ -101,7 +103,8 @@ def score_submission(
 
         def unfinished() -> Iterator[Shard]:
             nonlocal resumed, finished
-            for shard in shards_of(submission, suite, key.k, internals if metrics_from("internals", chosen) else None):
+            read = internals if metrics_from("internals", chosen) else None
+            for shard in shards_of(submission, suite, key.k, read, stated):
                 for row in shard.rows:
                     counts.add(row)
                 files.append(partial / f"{shard.name}.parquet")
@@ -161,6 +164,7 @@ def _key(
     options: Options,
     chosen: tuple[Metric, ...],
     internals: InternalsFile | None,
+    stated: StatedValidity | None = None,
 ) -> ResultKey:
     has = submission.manifest.generation.k
     k = has if options.k is None else options.k
@@ -182,6 +186,7 @@ def _key(
         resamples=options.resamples,
         seed=options.seed,
         internals=internals.digest if internals is not None and metrics_from("internals", chosen) else None,
+        stated=None if stated is None else stated.digest,
     )
 
 

@@ -32,6 +32,7 @@ from benchmark.scoring.per_prompt import (
     surprisal_record,
 )
 from benchmark.surprisal.engine import ResponseSet
+from benchmark.validity.stated import StatedValidity, Verdicts
 from datasets_build.schema import Prompt, Suite
 from divbench.core.files import content_id
 from submissions.checking.response_kinds import is_scorable
@@ -54,13 +55,22 @@ class Shard:
     reported: tuple[Reported | None, ...]
     # Internals of the first k responses of each row; None if no metric reads them.
     internals: tuple[Internals, ...] | None
+    verdicts: tuple[Verdicts | None, ...] | None = (
+        None  # what is stated of the validity of each row's first k responses
+    )
 
 
 # Scores shards, here or elsewhere, and yields each with its table in the order in which they finish.
 RunShards = Callable[[Iterable[Shard], Sequence[Metric]], Iterator[tuple[Shard, pa.Table]]]
 
 
-def shards_of(submission: Submission, suite: Suite, k: int, internals: InternalsFile | None) -> Iterator[Shard]:
+def shards_of(
+    submission: Submission,
+    suite: Suite,
+    k: int,
+    internals: InternalsFile | None,
+    stated: StatedValidity | None = None,
+) -> Iterator[Shard]:
     """Yield the submission in shards, in the suite's order, which the last digits of embeddings depend on.
 
     Rows are streamed; a file in another order is sorted in memory.
@@ -77,6 +87,7 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
             prompts=tuple(suite.by_id[item] for item in ids),
             reported=tuple(reported[item].first(k) if item in reported else None for item in ids),
             internals=None if internals is None else tuple(item.take(range(k)) for item in internals.of(ids)),
+            verdicts=None if stated is None else tuple(stated.verdicts.get(item, (None,) * k)[:k] for item in ids),
         )
 
 
@@ -135,6 +146,7 @@ def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) ->
         finish_reasons=[row.finish_reasons for row in shard.rows],
         internals=shard.internals,
         reported=shard.reported,
+        verdicts=shard.verdicts,
     )
     inputs = make_inputs(materials, [metric for metric in metrics if input_of(metric).sources])
     runs = [replace(run, prompts=len(shard.rows)) for run in backends.runs()]

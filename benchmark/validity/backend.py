@@ -14,6 +14,7 @@ from benchmark.models.reward import JudgeScores, RewardModelSpec
 from benchmark.validity.estimate import MODEL, Estimates, estimate, load_models, recognised
 from benchmark.validity.features import other_prompts, refusal_texts
 from benchmark.validity.record import SHIPPED, VALID_FROM, Record, load_record
+from benchmark.validity.stated import StatedJudge
 from benchmark.validity.text_statistics import Floats
 from divbench.core.files import sha256_of
 from submissions.checking.response_kinds import is_scorable
@@ -34,10 +35,13 @@ class ValiditySpec:
     record: Path = SHIPPED  # judged responses with which those to the same prompts are compared
     # Source of the qualities that decide instead of the estimate, if there is one.
     scores_from: RewardModelSpec | JudgeScores | None = None
+    stated: str | None = None  # rule of what is stated of each response, which decides before all others
 
     @property
     def signature(self) -> str:
         """Return the signature, such as `validity-v6@HASH,record@HASH,name@revision,float32,256-tokens`."""
+        if self.stated is not None:
+            return f"validity-as-stated,{self.stated}"
         if isinstance(self.scores_from, JudgeScores):
             return f"validity-from-{VALID_FROM},{self.scores_from.signature}"
         if self.scores_from is not None:
@@ -47,8 +51,10 @@ class ValiditySpec:
             return f"{model},texts"
         return f"{model},record@{sha256_of(self.record)[:12]},{self.embedder.signature}"
 
-    def load(self, loaded: Embedder | None = None, device: str = "cpu") -> "ValidityJudge | QualityJudge":
-        """Load the record and the embedder of the estimate, unless qualities decide."""
+    def load(self, loaded: Embedder | None = None, device: str = "cpu") -> "ValidityJudge | QualityJudge | StatedJudge":
+        """Load the record and the embedder of the estimate, unless qualities or statements decide."""
+        if self.stated is not None:
+            return StatedJudge()
         if self.scores_from is not None:
             return QualityJudge(by_judge=isinstance(self.scores_from, JudgeScores))
         if self.embedder is None:

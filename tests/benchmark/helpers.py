@@ -127,11 +127,7 @@ def values_of(
                 validity=ValidityJudge(),
                 tagger=pattern_tagger(),
             ),
-            [
-                m
-                for m in metrics
-                if (m.reads in ("partition+internals", "partition+validity", "partition+estimates")) == classed
-            ],
+            [m for m in metrics if (m.reads.startswith("partition+") and m.reads != "partition+rewards") == classed],
             ["it"],
         )[0]
     return {metric.id: found[metric.id] for metric in metrics}

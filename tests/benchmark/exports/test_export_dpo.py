@@ -21,13 +21,13 @@ from benchmark.exports.dpo import (
     leave_one_out_diversities,
     measure_embeddings,
     measure_internals,
-    read_rewards,
     surprises,
 )
 from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
+from benchmark.scoring.rewards_file import read_rewards
 from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Generation, Row

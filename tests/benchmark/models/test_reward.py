@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from benchmark.models.memory import OutOfMemory
 from benchmark.models.model_files import ModelFiles, find_model_files
@@ -235,6 +236,41 @@ def test_signatures_say_what_changes_numbers(folders: dict[Kind, Path]) -> None:
 def test_a_model_without_a_fitting_chat_template_is_refused(tmp_path: Path, template: str | None, wrong: str) -> None:
     with pytest.raises(ConfigurationError, match=wrong):
         spec_of(save_reward_model(tmp_path / "mine", template=template)).load()
+
+
+@pytest.fixture(scope="module")
+def pair_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT with one output, which reads prompt and response as a pair."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "lamp", "where", "in", "the", "drawer", "no"]
+    folder = tmp_path_factory.mktemp("pairs")
+    (folder / "vocab.txt").write_text("\n".join(words))
+    config = transformers.BertConfig(
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, num_labels=1
+    )
+    torch.manual_seed(0)
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def test_a_classifier_of_pairs_is_read_as_its_library_reads_it(pair_classifier: Path) -> None:
+    pairs = [("where the lamp", "in the drawer"), ("no", "no [SEP] in the drawer"), ("lamp", "")]
+    rewards = spec_of(pair_classifier).load().rewards(pairs)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(pair_classifier).eval()
+    tokeniser = transformers.AutoTokenizer.from_pretrained(pair_classifier)
+    for (prompt, response), reward in zip(pairs, rewards, strict=True):
+        inputs = tokeniser(prompt, response, split_special_tokens=True, return_tensors="pt")
+        with torch.inference_mode():
+            assert reward == pytest.approx(float(model(**inputs).logits[0, 0]), abs=1e-6)
+
+
+def test_the_lowest_valid_reward_is_valid_and_gives_no_scale_of_qualities(pair_classifier: Path) -> None:
+    spec = spec_of(pair_classifier, lowest_valid=0.25)
+    thresholds = spec.load().thresholds
+    assert thresholds is not None
+    assert [quality(reward, thresholds) for reward in (0.2499, 0.25, 1.0)] == [1, 2, 2]
+    assert not spec.has_scale
+    assert spec.signature.endswith(",valid-from-0.25")
 
 
 @pytest.mark.parametrize("outputs", [2, 3])

@@ -59,7 +59,7 @@ OFFLINE = replace(  # so that all metrics are computed
 HASHED = ScoringBackends(OFFLINE, embedder=HashEmbedder(), reader=HASH_READER)
 SMALL = suite_of(6)
 # Where a reward model decides validity, nothing is estimated.
-SCORED = tuple(metric for metric in METRICS if metric.reads != "partition+estimates")
+SCORED = tuple(metric for metric in METRICS if metric.reads not in ("partition+estimates", "partition+stated"))
 NEEDS_NO_MODEL = next(metric for metric in METRICS if metric.reads == "responses")
 SHARD = 8  # prompts
 LARGE = suite_of(2 * SHARD + 2)  # three shards

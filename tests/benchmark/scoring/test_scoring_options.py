@@ -39,6 +39,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "algorithm": ("equivalence=embedding", "algorithm=complete"),
     "short-answers": ("equivalence=embedding", "short-answers=true"),
     "reward": ("reward=skywork-1.7b",),
+    "reward-threshold": (f"reward={NAMED}", "reward-threshold=0"),
     "validity": ("reward=skywork-1.7b", "validity=offline"),
     "record": ("record=RECORD",),
 }
@@ -66,6 +67,8 @@ def test_every_option_is_part_of_a_results_identity(tmp_path: Path) -> None:
         (["lm=no-such-model"], "neither a folder nor the name of a model"),
         (["lm-server=http://localhost:8000"], "lm-server needs lm"),
         (["reward=none"], "no reward model 'none'"),
+        ([f"reward={NAMED}"], "state the lowest reward of a valid response"),
+        (["reward=skywork-1.7b", "reward-threshold=0"], "without published thresholds"),
         (["equivalence=none"], "no backend 'none'"),
         (["algorithm=greedy"], "need equivalence"),
         (["short-answers=true"], "need equivalence"),

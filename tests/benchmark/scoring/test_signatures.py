@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from benchmark.equivalence.learned.backend import Learned
-from benchmark.metrics import METRICS, Metric, Version
+from benchmark.metrics import METRICS as ALL_METRICS
+from benchmark.metrics import Metric, Version
 from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.tagger import PATTERN_TAGGER
@@ -35,6 +36,7 @@ READ = HowRead(
 OF_TAGS = ["template_rate", "templates_per_token", "tag_compression_ratio"]
 OF_ONE_EMBEDDER = "pairs:beside_prompt"  # not that of the profile paper
 OF_MODELS = ("tags", "embeddings", OF_ONE_EMBEDDER, "pairs:bert_score", "pairs:sts", "surprisals", "surprisals:curve")
+METRICS = tuple(metric for metric in ALL_METRICS if metric.reads != "partition+stated")  # of a profile by itself
 BY_ID = {metric.id: metric for metric in METRICS}
 OFFLINE, PAPER = find_profile("offline"), find_profile("paper")
 FULL = replace(OFFLINE, pair_scorers=PAPER.pair_scorers, reward=PAPER.reward, tagger=PATTERN_TAGGER)
