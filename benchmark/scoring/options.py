@@ -35,13 +35,15 @@ DeviceOption = Annotated[
 ]
 SETTINGS = (
     *("lm", "lm_server", "dtype", "attention", "format", "boundaries", "orders", "order_count"),
-    *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward", "validity", "record"),
+    *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward", "reward_threshold"),
+    *("validity", "record"),
 )
 _SETTINGS_HELP = (
     "Setting in place of the profile's (repeatable): lm, embedder, bert-score or sts=MODEL (ORG/NAME@COMMIT or a "
     "folder); lm-server=URL; dtype=float32; attention=eager; format=completion; boundaries=paper; orders=endpoint; "
     f"order-count=2; equivalence=BACKEND ({EQUIVALENCE_NAMES}); algorithm=average; short-answers=true; "
-    "reward=skywork-1.7b; validity=offline; record=FILE (of divbench metrics record). A judge also scores the first "
+    "reward=skywork-1.7b, or another classifier with one output and reward-threshold=NUMBER, the lowest of a valid "
+    "response; validity=offline; record=FILE (of divbench metrics record). A judge also scores the first "
     "response of each class (one request each): 4 or more of 10 is valid. If a reward model is chosen, it rates them "
     "instead. With validity=offline, the package's own model decides what is valid, and a judge makes only the classes."
 )
@@ -56,7 +58,8 @@ class ProfileOptions:
         models_option(
             help=(
                 "Profile of models: lexical (texts only), syntax (adds part-of-speech tags), semantic (adds "
-                "embeddings), offline (adds the language model that comes with the package) or paper (the papers')."
+                "embeddings), offline (adds the language model that comes with the package), standard (small open "
+                "models for a GPU) or paper (the papers')."
             )
         ),
     ] = "offline"
@@ -141,6 +144,9 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
             hint = "choose one: --set reward=skywork-1.7b or skywork-27b, --set equivalence=judge=…, or --profile paper"
             message = f"{name} needs a reward model or a judge, and the profile {profile.name} has none"
             raise ConfigurationError(message, hint)
+        if source is not None and "stated" in source.sources and profile.stated is None:
+            message = f"{name} needs to know which responses are valid, from elsewhere"
+            raise ConfigurationError(message, "give a file: divbench score --rewards FILE")
         hint = did_you_mean(name, [metric.id for metric in available])
         raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
     return tuple(metric for metric in available if not names or metric.id in names)

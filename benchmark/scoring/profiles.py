@@ -2,8 +2,8 @@
 
 *lexical* needs no model. *syntax* adds part-of-speech tags; the other profiles leave them out, because the tagger is
 for English only and every metric of a profile is part of the identity of its results. *semantic* computes no
-surprisals, so it takes seconds. *offline* works without a model hub. *paper* has the papers' models and response
-orderings; use it to reproduce their numbers, not as a recommendation.
+surprisals, so it takes seconds. *offline* works without a model hub. *standard* has small open models of today, for a
+GPU. *paper* has the papers' models and response orderings; use it to reproduce their numbers, not as a recommendation.
 """
 
 from collections.abc import Collection, Mapping
@@ -71,9 +71,11 @@ class Changes(TypedDict, total=False):
     equivalence: str | None  # as `find_partition_spec` names backends
     algorithm: Algorithm | None  # of the named backend; default: *greedy*
     short_answers: bool
-    reward: str | None  # one of `REWARDS`
+    reward: str | None  # one of `REWARDS`, or any sequence classifier with one output
+    reward_threshold: float | None  # lowest reward of a valid response, for a model without published thresholds
     validity: Literal["offline"] | None  # by the model that comes with the package, whatever else rates responses
     record: str | None  # file of judged responses, made by `divbench metrics record`
+    stated: str | None  # rule of the validity that is stated of each response, which comes with the responses
     metrics: Collection[str] | None  # ids of metrics requested by name; those that read tags add the tagger
 
 
@@ -92,6 +94,7 @@ class Profile:
     partition: PartitionSpec | None = None  # how responses are grouped into equivalence classes
     reward: RewardModelSpec | None = None
     offline_validity: bool = False  # whether validity ignores a judge's or reward model's qualities
+    stated: str | None = None  # rule of the validity that is stated of each response; None: it is judged
     record: Path = SHIPPED  # judged responses, with which the estimate of validity compares those to the same prompts
     tagger: TaggerSpec | None = None
     # Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
@@ -107,7 +110,9 @@ class Profile:
 
     @property
     def validity(self) -> ValiditySpec:
-        """What judges validity: the quality of responses if the profile has it, else our estimate."""
+        """What judges validity: what is stated; else the quality of responses if there is one; else our estimate."""
+        if self.stated is not None:
+            return ValiditySpec(stated=self.stated)
         if self.quality is not None and not self.offline_validity:
             return ValiditySpec(scores_from=self.quality)
         return ValiditySpec(None if self.embedder is None else ALL_MINILM_L6_V2, self.record)
@@ -115,7 +120,7 @@ class Profile:
     @property
     def estimates(self) -> ValiditySpec | None:
         """The model that estimates validity and quality; None if qualities decide."""
-        return self.validity if self.validity.scores_from is None else None
+        return self.validity if self.validity.scores_from is None and self.stated is None else None
 
     @property
     def has_models(self) -> bool:
@@ -157,8 +162,9 @@ class Profile:
             orders=self._orders(changes.get("orders"), changes.get("order_count")),
             pair_scorers=self._pair_scorers(changes.get("bert_score"), changes.get("sts")),
             partition=self._partition(changes),
-            reward=self._reward(changes.get("reward"), device),
+            reward=self._reward(changes.get("reward"), changes.get("reward_threshold"), device),
             offline_validity=self.offline_validity or changes.get("validity") == "offline",
+            stated=changes.get("stated") or self.stated,
             record=self._record(changes.get("record")),
             tagger=PATTERN_TAGGER if tags else self.tagger,
             device=self.device if device is None else single_device(device),
@@ -166,11 +172,16 @@ class Profile:
 
     def _models(self, source: MetricInput) -> dict[Source, Any]:
         """Return the specification of each model of an input; None for a model that the profile lacks."""
-        specs = {name: getattr(self, name) for name in source.sources if name not in ("internals", "reported")}
+        models = [name for name in source.sources if name not in ("internals", "reported", "stated")]
+        specs = {name: getattr(self, name) for name in models}
         return {name: spec.get(source.name) if name == "pair_scorers" else spec for name, spec in specs.items()}
 
     def _can_make(self, source: MetricInput, *, internals: bool) -> bool:
         if any(spec is None for spec in self._models(source).values()):
+            return False
+        if "stated" in source.sources and self.stated is None:
+            return False
+        if source.name == "partition+rewards" and isinstance(self.quality, HFRewardSpec) and not self.quality.has_scale:
             return False
         if source.whole_curve and not self.orders.whole_curve:
             return False
@@ -233,13 +244,26 @@ class Profile:
         load_record(Path(name))  # refuses what is no record before anything is scored
         return Path(name)
 
-    def _reward(self, name: str | None, device: str | None) -> RewardModelSpec | None:
-        if name is not None and name not in REWARDS:
-            raise ConfigurationError(f"there is no reward model {name!r}", f"one of {', '.join(REWARDS)}")
-        spec = self.reward if name is None else REWARDS[name]
+    def _reward(self, name: str | None, threshold: float | None, device: str | None) -> RewardModelSpec | None:
+        if threshold is not None and (name is None or name in REWARDS):
+            hint = "name the model with it: --set reward=ORG/NAME@COMMIT"
+            raise ConfigurationError("reward-threshold is for a reward model without published thresholds", hint)
+        spec = self.reward if name is None else REWARDS.get(name) or _find_reward_model(name, threshold)
         if device is None or not isinstance(spec, HFRewardSpec):
             return spec
         return replace(spec, device=single_device(device))
+
+
+def _find_reward_model(name: str, threshold: float | None) -> HFRewardSpec:
+    """Find a model that is not one of `REWARDS`; its user states which rewards are those of valid responses."""
+    if "@" not in name and not Path(name).is_dir():
+        hint = f"one of {', '.join(REWARDS)}, or a sequence classifier with one output: ORG/NAME@COMMIT or a folder"
+        raise ConfigurationError(f"there is no reward model {name!r}", hint)
+    files = find_model_files(name)
+    if threshold is None:
+        message = f"no thresholds of {files.name} are published, so its rewards do not say what is valid"
+        raise ConfigurationError(message, "state the lowest reward of a valid response: --set reward-threshold=0")
+    return HFRewardSpec(files, lowest_valid=threshold)
 
 
 # The sent-BERT of Tevet & Berant (arXiv:2004.02990, section 5), under which `embedding_diversity` ranks as theirs. We
@@ -249,6 +273,13 @@ SENT_BERT = EmbedderSpec(ModelFiles("sentence-transformers/bert-large-nli-stsb-m
 
 # The commit is on the model's page, with safetensors; the paper names none.
 QWEN_25_3B = CausalLMSpec("Qwen/Qwen2.5-3B", "3aab1f1954e9cc14eb9509a215f9e5ca08227a9b")
+
+# What we recommend on a GPU: small open models of today, 10 GB in float16 with the embedder in float32. The commits are
+# those under which public code loads the models; they have safetensors and need no remote code.
+QWEN3_EMBEDDING = EmbedderSpec(
+    ModelFiles("Qwen/Qwen3-Embedding-0.6B", "97b0c614be4d77ee51c0cef4e5f07c00f9eb65b3"), max_tokens=512
+)
+QWEN3_BASE = CausalLMSpec("Qwen/Qwen3-1.7B-Base", "ea980cb0a6c2ae4b936e82123acc929f1cec04c1")
 
 # Closer than ROUGE-1 to NoveltyBench's published partitions on both halves of the prompts, with prompts and systems
 # held out; the tables are on its card.
@@ -275,6 +306,15 @@ PROFILES: tuple[Profile, ...] = (
         embedder=ALL_MINILM_L6_V2,
         causal_lm=OFFLINE_LM,
         partition=LEARNED_CLASSES,
+    ),
+    Profile(
+        "standard",
+        "small open models of today, for a GPU with 12 GB: Qwen3-Embedding-0.6B, Qwen3-1.7B-Base and a reward model",
+        embedder=QWEN3_EMBEDDING,
+        causal_lm=QWEN3_BASE,
+        partition=LEARNED_CLASSES,
+        reward=SKYWORK_REWARD_QWEN3_1_7B,
+        offline_validity=True,  # compared with judges; what the reward model rates lowest has not been
     ),
     Profile(
         "paper",
