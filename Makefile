@@ -3,6 +3,7 @@
 #   make test   set up and run all checks, and all tests that need no browser
 #   make test-browser   the board's tests in a real browser; make test-all: all tests, soaks and second looks as well
 #   make test-lowest   the tests with the lowest versions that pyproject.toml allows
+#   make test-extras   whether each extra can be installed with the base, alone and together
 #   make docs   set up and build the documentation site into site/
 # Nothing outside this folder is changed; the environment is .venv.
 
@@ -15,7 +16,7 @@ INSTALL := $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --cons
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-browser test-all test-lowest check style types layers pytest docs clean help
+.PHONY: demo test test-browser test-all test-lowest test-extras check style types layers pytest docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -60,6 +61,14 @@ $(LOWEST)/stamp: pyproject.toml
 	$(LOWEST)/bin/python -m pip install --quiet uv
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
 	@touch $@
+
+# Each extra with the base by itself, and all of them, with this file's versions and with the newest: minutes, every night.
+test-extras: $(VENV)/bin/uv
+	extras=$$($(VENV)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies'])"); \
+	for extra in $$extras "all --extra dev --extra peers"; do for versions in "" "--constraint constraints.txt"; do \
+		$(VENV)/bin/uv pip compile --quiet --no-header $$versions --extra $$extra pyproject.toml -o /dev/null \
+			&& echo "resolves: $$extra $$versions" || exit 1; \
+	done; done
 
 docs: $(VENV)/dev.stamp
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
