@@ -1,6 +1,7 @@
 """Dataset card: README.md of the published repository, generated from the sources and manifests."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -8,25 +9,7 @@ import pyarrow as pa
 from datasets_build.build import Manifest, Part
 from datasets_build.sources import Config, Source
 
-ABOUT = """Standardized datasets for measuring the output diversity of language models, and for testing the metrics
-that measure it: sets of responses with human labels, prompts with many good responses, pairs of prompts with a known
-order of generation-space size, generations of four post-training stages, and synthetic sets of known structure. Made by
-DivBench."""
-USE = """The data are for measuring models and testing metrics; do not train on them what you measure with them. Prompts
-and contexts are in English. Diversity here is that of texts: no label, score or order of prompts is about groups of
-people."""
-_MIT = """Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
-documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
-rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
-persons to whom the Software is furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
-Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
-WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
-COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
-OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE."""
+FOLDER = Path(__file__).parent  # of the card's frame and of the MIT licence
 
 
 def card(parts: Sequence[Part], repo: str, tag: str) -> str:
@@ -34,30 +17,22 @@ def card(parts: Sequence[Part], repo: str, tag: str) -> str:
     import yaml
 
     front = yaml.safe_dump(_front_matter(parts), sort_keys=False, allow_unicode=True, width=1000)
-    blocks = ["---", front.rstrip(), "---", "# DivBench datasets", "", ABOUT, "", USE, ""]
     _, first, _ = parts[0]
-    blocks += [
-        "```python",
-        "from datasets import load_dataset",
-        "",
-        f'rows = load_dataset("{repo}", "{first.name}", split="{first.splits[0].name}", revision="{tag}")',
-        "```",
-        "",
-        "| config | rows | what | licence |",
-        "|---|---|---|---|",
-        *(
-            f"| {config.name} | {sum(s.rows for s in manifest.splits.values()):,} | {config.about} | {source.licence} |"
-            for source, config, manifest in parts
-        ),
-        "",
+    rows = [
+        f"| {config.name} | {sum(s.rows for s in manifest.splits.values()):,} | {config.about} | {source.licence} |"
+        for source, config, manifest in parts
     ]
-    for source, config, manifest in parts:
-        blocks += _section(source, config, manifest)
-    keeps = "Every config keeps the licence of its source, as far as one is stated; see the table."
-    blocks += ["## Licences", "", keeps, "", "## Citation", "", "Cite the source of what you use.", ""]
-    for name, text in {source.name: source.citation for source, _, _ in parts}.items():
-        blocks += [f"{name}:", "", "```bibtex", text, "```", ""]
-    return "\n".join(blocks)
+    citations = {source.name: source.citation for source, _, _ in parts}
+    frame = (FOLDER / "card.md").read_text(encoding="utf-8")
+    return f"---\n{front}---\n" + frame.format(
+        repo=repo,
+        tag=tag,
+        config=first.name,
+        split=first.splits[0].name,
+        table="\n".join(rows),
+        sections="\n".join(line for part in parts for line in _section(*part)),
+        citations="\n\n".join(f"{name}:\n\n```bibtex\n{text}\n```" for name, text in citations.items()),
+    )
 
 
 def _section(source: Source, config: Config, manifest: Manifest) -> list[str]:
@@ -140,5 +115,6 @@ def licences(parts: Sequence[Part]) -> str:
     lines = ["# Licences", "", "| config | licence | from |", "|---|---|---|"]
     lines += [f"| {config.name} | {source.licence} | {source.title} |" for source, config, _ in parts]
     if notices := {source.copyright for source, _, _ in parts if source.copyright}:
-        lines += ["", "## MIT License", "", *(f"- {notice}" for notice in sorted(notices)), "", _MIT]
+        lines += ["", "## MIT License", "", *(f"- {notice}" for notice in sorted(notices)), ""]
+        lines.append((FOLDER / "mit.txt").read_text(encoding="utf-8").rstrip())
     return "\n".join(lines) + "\n"
