@@ -13,18 +13,7 @@ from functools import partial
 from math import sqrt
 from statistics import fmean
 
-from benchmark.analysis.reproduce import decan, tevet
-from benchmark.analysis.reproduce.cells import (
-    GEMINI,
-    GPT_4O,
-    MARGIN,
-    PUBLISHED,
-    Inputs,
-    Ours,
-    Place,
-    Reproduced,
-    compare_all,
-)
+from benchmark.analysis.reproduce import cells, decan, tevet
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import distinct_k, of_reported, utility_k
 from divbench.core.errors import ConfigurationError, InputError
@@ -35,7 +24,7 @@ CURATED, WILDCHAT = 100, 1000
 _NO_ROWS = "partitions of the 1,000 WildChat prompts are not available"
 
 
-def on_curated(path: str, inputs: Inputs) -> dict[str, float]:
+def on_curated(path: str, inputs: cells.Inputs) -> dict[str, float]:
     """Compute means over the curated prompts: `distinct`, the number of classes (eq. 1), and `utility` (eq. 2)."""
     file, findings = inputs.file(path), Findings()
     submission = read_noveltybench(file, findings)
@@ -50,11 +39,11 @@ def on_curated(path: str, inputs: Inputs) -> dict[str, float]:
     }
 
 
-def noveltybench_models(inputs: Inputs) -> Ours:
+def noveltybench_models(inputs: cells.Inputs) -> cells.Ours:
     """Recompute NoveltyBench's Table 1, and the summaries that it pools."""
     published = {number.place: number.value for number in inputs.published["noveltybench-1"]}
-    curated = {"gemini-1.5-pro": on_curated(GEMINI, inputs), "gpt-4o": on_curated(GPT_4O, inputs)}
-    ours: dict[Place, tuple[float, str] | Missing] = {}
+    curated = {"gemini-1.5-pro": on_curated(cells.GEMINI, inputs), "gpt-4o": on_curated(cells.GPT_4O, inputs)}
+    ours: dict[cells.Place, tuple[float, str] | Missing] = {}
     for measure in ("distinct", "utility"):
         for model in {row for row, _ in published if "(" not in row}:
             also = f"; on the curated prompts alone we find {curated[model][measure]:.3f}" if model in curated else ""
@@ -73,7 +62,7 @@ PAIRS = dict.fromkeys(("complement", "factual_qa", "random_choice"), 500)
 PAIRS |= {"subset": 1800, "union": 3000, "intersection": 3000}
 
 
-def gssbench_macro_average(inputs: Inputs) -> Ours:
+def gssbench_macro_average(inputs: cells.Inputs) -> cells.Ours:
     """Recompute GSSBench's Table 2: the unweighted mean over the six datasets of A10."""
     accuracy = {number.place: number.value for number in inputs.published["gssbench-a10"]}
     return {
@@ -85,18 +74,18 @@ def gssbench_macro_average(inputs: Inputs) -> Ours:
     }
 
 
-def gssbench_by_dataset(inputs: Inputs) -> Ours:
+def gssbench_by_dataset(inputs: cells.Inputs) -> cells.Ours:
     """Recompute GSSBench's A10: margins from accuracies, assuming independent pairs."""
     accuracy = {number.place: number.value for number in inputs.published["gssbench-a10"]}
-    ours: dict[Place, tuple[float, str] | Missing] = {}
+    ours: dict[cells.Place, tuple[float, str] | Missing] = {}
     for row, column in accuracy:
         dataset = row.split()[0]
-        if not column.endswith(MARGIN):
+        if not column.endswith(cells.MARGIN):
             ours[row, column] = Missing("the models' responses were not released")
         elif dataset in ("union", "intersection"):  # margins wider than binomial ones: pairs of one set are similar
             ours[row, column] = Missing("the margin counts pairs by set, and the sets' accuracies were not released")
         else:
-            p, pairs = accuracy[row, column.removesuffix(MARGIN)], PAIRS[dataset]
+            p, pairs = accuracy[row, column.removesuffix(cells.MARGIN)], PAIRS[dataset]
             ours[row, column] = 1.96 * sqrt(p * (1 - p) / pairs), f"1.96 √(p(1−p)/{pairs})"
     return ours
 
@@ -106,12 +95,12 @@ class PublishedTable:
     """A table of a paper."""
 
     id: str
-    compute: Callable[[Inputs], Ours]  # function that returns our value of each published number
+    compute: Callable[[cells.Inputs], cells.Ours]  # function that returns our value of each published number
     title: str
     notes: tuple[str, ...] = ()
 
 
-_COMPUTE: Mapping[str, Callable[[Inputs], Ours]] = {
+_COMPUTE: Mapping[str, Callable[[cells.Inputs], cells.Ours]] = {
     "tevet-2": tevet.decoding_test,
     "tevet-4": partial(tevet.content_test, config="contest", not_released=("aspHDS-form", "aspHDS-content")),
     "tevet-8": partial(tevet.content_test, config="mcdiv"),
@@ -126,7 +115,7 @@ _COMPUTE: Mapping[str, Callable[[Inputs], Ours]] = {
     "gssbench-a10": gssbench_by_dataset,
     "noveltybench-1": noveltybench_models,
 }
-_TEXTS = tomllib.loads((PUBLISHED / "tables.toml").read_text(encoding="utf-8"))
+_TEXTS = tomllib.loads((cells.PUBLISHED / "tables.toml").read_text(encoding="utf-8"))
 TABLES: tuple[PublishedTable, ...] = tuple(
     PublishedTable(name, compute, _TEXTS[name]["title"], tuple(_TEXTS[name].get("notes", ())))
     for name, compute in _COMPUTE.items()
@@ -142,7 +131,7 @@ def find_tables(names: Sequence[str]) -> list[PublishedTable]:
     return [by_id[name] for name in dict.fromkeys(names)] or list(TABLES)
 
 
-def reproduce_table(table: PublishedTable, inputs: Inputs) -> Reproduced:
+def reproduce_table(table: PublishedTable, inputs: cells.Inputs) -> cells.Reproduced:
     """Recompute a table and compare its cells."""
-    cells = compare_all(inputs.published[table.id], table.compute(inputs))
-    return Reproduced(table.id, table.title, cells, table.notes)
+    compared = cells.compare_all(inputs.published[table.id], table.compute(inputs))
+    return cells.Reproduced(table.id, table.title, compared, table.notes)
