@@ -43,7 +43,7 @@ class Page:
     path: str  # path of its address; empty for the first page
     build: Callable[[gr.Blocks, LiveResults], None]  # creates its components; data is read when it is opened
     group: str = GROUPS[-1]  # group of the navigation
-    about: str = "How many different, useful answers do language models give? Results, responses, metrics, data."
+    about: str = "How many useful different answers do language models give? An open benchmark of output diversity."
 
 
 _RESULTS, _RESPONSES, _METHODS, _TAKE_PART = GROUPS
@@ -79,7 +79,8 @@ def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, 
     """Build a page below the navigation and the data warnings; `permalinks.wire` adds its footer."""
     skip = '<a class="jump" href="#content">Skip to content</a>'
     gr.HTML(f"{skip}{_navigation(pages, page.path)}", elem_id="nav", padding=False)
-    gr.Markdown(f"# {TITLE} · {page.title}", elem_id="content", elem_classes="masthead")
+    heading = f"# {TITLE} · {page.title}" if page.path else f"# {TITLE}\n{page.about}"
+    gr.Markdown(heading, elem_id="content", elem_classes="masthead")
     warnings = gr.Textbox(
         "",
         label="Data warnings",
@@ -111,8 +112,12 @@ def launch(
     *,
     pages: tuple[Page, ...] = PAGES,
     wait: bool = True,
+    query: str = "",
 ) -> str:
-    """Serve the application on a port, or the first free one from Gradio's default, until it stops; return its URL."""
+    """Serve the application on a port, or the first free one from Gradio's default, until it stops; return its URL.
+
+    `query` is the table of the first page to open.
+    """
     if wait:  # a plain signal would neither send pending votes nor delete temporary files
         for number in termination_signals():
             signal(number, lambda number, frame: sys.exit(128 + number))
@@ -149,6 +154,6 @@ def launch(
             app_kwargs=served,
         )
     if wait:
-        err().print(f"The board is at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True)
+        err().print(f"The board is at {address}{query} (Ctrl+C stops it)", markup=False, soft_wrap=True)
         app.block_thread()
     return address

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -11,11 +12,11 @@ from divbench.core.errors import ConfigurationError, MissingExtra, need
 
 if TYPE_CHECKING:
     from benchmark.scoring.scorer import Scored
-    from leaderboard.pages.ranking import Forest, Mark
+    from leaderboard.pages.ranking import Line, Ranking
 
 PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
 USUAL = "noveltybench-curated"  # suite of the reference results with people's responses
-PEOPLES_K = 8  # number of human responses per prompt, and k of the reference results
+KS = (10, 8)  # numbers of responses of the reference results; people gave 8
 
 
 def quick(
@@ -33,7 +34,8 @@ def quick(
     k: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of responses per prompt to score; default: 8, as in the human data, or all if fewer."
+            min=1,
+            help="Number of responses per prompt to score; default: 10, or 8 if fewer, or all if fewer.",
         ),
     ] = None,
     all_metrics: Annotated[
@@ -57,7 +59,7 @@ def quick(
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource
-    from leaderboard.pages.ranking import forest
+    from leaderboard.pages.ranking import beside, ranking
 
     if file.is_dir():
         raise ConfigurationError(f"{file} is a folder", "give a file; divbench import converts NoveltyBench's folders")
@@ -69,16 +71,18 @@ def quick(
     boards = live.snapshot().boards
     board = next(b for b in boards if any(e.result.result_id == scored.result.result_id for e in b.entries))
     column = board.columns[0]
-    view = forest(board, column, live.scores(board).standings(column))
+    view = ranking(board, column, live.scores(board).standings(column), others=beside(boards, board, column))
     if json:
-        names = ("rank", "system", "type", "value", "low", "high")
-        cells = [(*row, mark.value, *(mark.ends or (None, None))) for *row, mark in _rows(view)]
-        rows = [dict(zip(names, row, strict=True)) for row in cells]
+        names = ("rank", "system", "type", "of", "measured", "value", "low", "high")
+        rows = [
+            dict(zip(names, (*row, line.mark.value, *(line.mark.ends or (None, None))), strict=True))
+            for row, line in _rows(view)
+        ]
         document = {"folder": str(scored.folder), "sentence": view.sentence, "metric": view.metric, "rows": rows}
         print_json(document)
         return
-    _print(view, name)
-    if len(view.rows) + len(view.references) == 1:
+    _print(view, scored.result.submission_id)
+    if len(view.everyone) == 1:
         known = sorted({b.k for b in boards if b.suite == suite and len(b.entries) > 1})
         at = " or ".join(map(str, known))
         others = f"for k = {at}, not for k = {scored.result.k}" if known else "for other suites"
@@ -93,7 +97,7 @@ def quick(
         return
     from leaderboard.application import build_app, launch
 
-    launch(build_app(live), live, "127.0.0.1", None)
+    launch(build_app(live), live, "127.0.0.1", None, query=f"?{urlencode({'table': board.name})}")
 
 
 def _suite_of(file: Path, field: str | None) -> str:
@@ -164,25 +168,29 @@ def _scored(folder: Path, k: int | None, results: Path, *, all_metrics: bool) ->
             suite,
             ScoringBackends(profile, default_cache_path()),
             results,
-            Options(k=k or min(PEOPLES_K, responses)),
+            Options(k=k or next((known for known in KS if known <= responses), responses)),
             metrics=tuple(metrics),
             progress=lambda prompts: bar.update(task, completed=prompts),
         )
 
 
-def _rows(view: "Forest") -> "list[tuple[int | None, str, str, Mark]]":
-    ranked = [(row.rank, row.system, row.type, row.mark) for row in view.rows]
-    return [*ranked, *((None, row.system, row.type, row.mark) for row in view.references)]
+def _rows(view: "Ranking") -> "list[tuple[tuple[int | None, str, str, int, str], Line]]":
+    """Return all systems, the highest value first; those that are judged, not estimated, have no rank."""
+    every = sorted(view.everyone, key=lambda line: (line.kind.type == "baseline", -line.mark.value))
+    return [((line.rank or None, line.system, line.kind.name, line.of, line.measured), line) for line in every]
 
 
-def _print(view: "Forest", name: str) -> None:
+def _print(view: "Ranking", submission: str) -> None:
     from divbench.core.tables import Table, styled, to_terminal
 
-    rows = [
-        styled((rank or "", system, kind, mark.text, mark.interval), "bold green" if system == name else "")
-        for rank, system, kind, mark in _rows(view)
-        if kind != "baseline"
-    ]
-    columns = ("rank", "system", "type", view.metric, "95% interval")
-    out().print(to_terminal(Table(view.title, columns, rows, numbers=("rank", view.metric))))
+    rows = []
+    for (rank, system, kind, of, measured), line in _rows(view):
+        style = "bold green" if line.entry.system == submission else "dim" if line.is_aside else ""
+        value = line.mark.text if of == view.of else f"{line.mark.text} of {of}"
+        if kind != "known-bad baseline":
+            rows.append(
+                styled((rank or "", system, kind, value, line.mark.interval, line.quality_text, measured), style)
+            )
+    columns = ("rank", "system", "kind", view.heading, "95% interval", view.quality or "quality", "measured")
+    out().print(to_terminal(Table(view.title, columns, rows, numbers=(columns[0], *columns[3:6]))))
     out().print(view.sentence, markup=False)

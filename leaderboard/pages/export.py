@@ -19,7 +19,7 @@ from leaderboard.data.board import Board, facts, frame, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.pages.curves import class_curves, shown_points
-from leaderboard.pages.ranking import forest
+from leaderboard.pages.ranking import ranking
 from leaderboard.pages.systems import score_cells, system_labels
 
 _COLUMN = 22  # width of a system's column in characters, with its border
@@ -112,12 +112,16 @@ def print_front(board: Board, console: Console) -> None:
     if column is None:
         console.print(f"{_title(board)}: no metric has a value", markup=False)
         return
-    view = forest(board, column, BoardScores(board).standings(column))
+    view = ranking(board, column, BoardScores(board).standings(column))
     rows: list[tuple[Cell, ...]] = [
-        (f"{row.rank} {f'({row.ranks})' if row.ranks else ''}", row.system, row.mark.text, row.mark.interval)
-        for row in view.rows
+        (f"{line.rank} {f'({line.ranks})' if line.ranks else ''}", line.system, line.mark.text, line.mark.interval)
+        for line in view.lines
     ]
-    rows += [("", f"{row.system} ({row.type})", row.mark.text, row.mark.interval) for row in view.references]
+    rows += [
+        ("", f"{line.system} ({kind.name})", line.mark.text, line.mark.interval)
+        for kind, lines in view.groups
+        for line in lines
+    ]
     notes = [f"Means over fewer prompts, those with a value: {', '.join(view.partial)}."] if view.partial else []
     notes += [f"No such score: {', '.join(view.lacking)}. {view.again}".strip()] if view.lacking else []
     notes += sorted({entry.origin for entry in board.entries} - {""})

@@ -10,11 +10,12 @@ from divbench.core.files import write_text
 from leaderboard.app.theme import ASSETS
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study.study import Studies
 from leaderboard.data.scores import BoardScores
 from leaderboard.pages import page_text
+from leaderboard.pages.accuracy import accuracy_section, best_accuracy
+from leaderboard.pages.picture import picture
 from leaderboard.pages.plain_html import Page, Part, render, style_sheet
-from leaderboard.pages.ranking import forest, forest_table
+from leaderboard.pages.ranking import ranking, ranking_table
 from leaderboard.pages.system import nearest, system_page
 from leaderboard.pages.systems import system_ids
 from leaderboard.pages.trust import trust_table
@@ -47,7 +48,7 @@ def write_pages(live: LiveResults, folder: Path) -> tuple[list[Path], list[str]]
             pages |= systems
         except InputError as error:  # a result's files are gone or damaged
             left_out.append(f"{board.name}: not shown, {error.message}")
-    pages[METRICS] = Page("Metrics", (_trust(live.studies),))
+    pages[METRICS] = Page("Metrics", (_trust(live),))
     tables = Part("Tables", links=tuple((label, file) for label, (file, _) in rankings.items()))
     pages[INDEX] = Page("Models", (Part(lines=(page_text.NO_RESULTS,)),))
     pages |= {file: Page("Models", (ranking, tables)) for file, ranking in rankings.values()}
@@ -63,12 +64,20 @@ def write_pages(live: LiveResults, folder: Path) -> tuple[list[Path], list[str]]
 def _ranking(board: Board, scores: BoardScores, files: Mapping[str, str]) -> Part:
     """Return a board's ranking as on the first page, with links to its systems and its tables."""
     main = ranking_column(board) or board.columns[0]
-    table = forest_table(forest(board, main, scores.standings(main)), files.__getitem__)
+    view = ranking(board, main, scores.standings(main))
+    sentence = Markup('<p class="answer"><bdi>{}</bdi></p>').format(view.sentence)
+
+    def link(board: str, system: str) -> str:
+        return files[system]
+
+    table = sentence + picture(view, link) + ranking_table(view, link)
     names = {"CSV": ".csv", "Parquet": ".parquet", "column descriptions": ".columns.json"}
     return Part(board.label, table, links=tuple((label, f"{board.name}{ending}") for label, ending in names.items()))
 
 
-def _trust(studies: Studies) -> Part:
-    """Return which metric to trust, as on the page Metrics."""
+def _trust(live: LiveResults) -> Part:
+    """Return how wrong the estimates are and which metric to trust, as on the page Metrics."""
+    studies = live.studies
     table = trust_table(studies.study, studies.gaming) if studies.study else Markup("")
-    return Part(forest=table, lines=studies.faults)
+    table += accuracy_section(best_accuracy(live.snapshot().boards), studies.gaming)
+    return Part(markup=table, lines=studies.faults)

@@ -32,6 +32,7 @@ from leaderboard.data.metric_study.study import (
     Studies,
 )
 from leaderboard.pages import page_text
+from leaderboard.pages.accuracy import accuracy_section, best_accuracy
 from leaderboard.pages.figures import DIVERGING, NAME, heat_map, inert
 from leaderboard.pages.systems import DIRECTIONS
 from leaderboard.pages.trust import trust_table
@@ -187,6 +188,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     trust = trust_table(studies.study, studies.gaming, _address) if studies.study else ""
     gr.Markdown(page_text.METRICS, elem_classes="lead")
     gr.HTML(str(trust), elem_id="trust", padding=False)
+    wrong = gr.HTML("", elem_id="wrong", padding=False)
     with gr.Accordion("Agreement with people and labels, task by task", open=False, elem_id="by-task") as by_task:
         measure = gr.Dropdown([], label="Measure", elem_id="measure")
         plot = components.figure("correlations-plot")
@@ -210,8 +212,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         responses = components.table("Responses", "case-responses", wrap=True)
 
     def show(choices: Mapping[str, Any]) -> list[Any]:
-        agreement = agreements_of(studies.study, live.snapshot().boards).get(choices["over"])
+        boards = live.snapshot().boards
+        agreement = agreements_of(studies.study, boards).get(choices["over"])
         return [
+            str(accuracy_section(best_accuracy(boards), studies.gaming)),
             *_correlations(studies, choices["measure"]),
             *_figure_and_table(pair_accuracies(studies.pairs) if studies.pairs else None, 2, 0.0),
             *_figure_and_table(agreement_table(agreement) if agreement else None),
@@ -224,7 +228,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return [gr.Accordion(open=bool(names & controls)) for controls in ({"measure"}, {"over"}, {"metric", "case"})]
 
     page.load(unfolded, None, [by_task, between, details], queue=False, **QUIET)
-    outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
+    outputs = [wrong, plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
     wire(page, live, (measure, over, metric, case), partial(_controls, live), show, outputs, cascade=("metric",))
 
 

@@ -1,7 +1,8 @@
-"""Page Models: the ranking in one sentence and a forest plot; an accordion has all metrics, filters and downloads."""
+"""Page Models: the answer in one sentence and one picture, the ranking with examples; an accordion has the rest."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
@@ -12,22 +13,36 @@ import gradio as gr
 from markupsafe import Markup
 
 from benchmark.analysis.ranking import Standing
-from divbench.core.errors import counted
+from divbench.core.errors import DivBenchError, InputError, counted
 from divbench.core.tables import Cell, Table, listed, number_cell
 from leaderboard.app import components
 from leaderboard.app.components import Choices
 from leaderboard.app.downloads import Downloads
-from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, chosen_several, wire
+from leaderboard.app.permalinks import (
+    QUIET,
+    chosen,
+    chosen_or_first,
+    chosen_several,
+    count_on,
+    plain_value,
+    remember,
+    wire,
+)
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.measurements import Measurement, is_best, measured_by
 from leaderboard.data.reference.systems import is_matched
+from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
+from leaderboard.data.texts import NO_TEXTS
 from leaderboard.pages import page_text
-from leaderboard.pages.ranking import forest, forest_table, other_boards
+from leaderboard.pages.accuracy import accuracy, accuracy_line
+from leaderboard.pages.picture import picture
+from leaderboard.pages.ranking import MOST, Ranking, beside, ranking, ranking_table
+from leaderboard.pages.responses import ListedPrompt, prompts_of
 from leaderboard.pages.systems import (
     CUSTOM,
     PRESETS,
-    board_choices,
     column_choices,
     columns_of,
     direction_text,
@@ -37,16 +52,18 @@ from leaderboard.pages.systems import (
     score_cells,
     system_labels,
 )
-from leaderboard.pages.trust import kinds_of_diversity
+from submissions.untrusted.plain_text import shortened
 
 ANY = "any"
 AS_ABOVE = "as measured above"
-FRONT = ("suite", "rank")  # controls of the forest plot; the others are in the accordion
+FRONT = ("suite", "k", "measured", "q", "prompt", "table")  # controls above the table; the others are in the accordion
 # Maximum number of parameters of each choice.
 SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
 _NO_LICENCE = "No system in this table has the chosen licence"
 _DATE = re.compile(r"([0-9]{4}(-[0-9]{2}){0,2})?")  # none, a year, a month or a day
 _NAMED = 12  # maximum number of systems named below the table
+_EXAMPLES, _LETTERS = 3, 110  # responses of a system shown as examples, and characters of each
+_PROMPTS = 200  # prompts to read examples of
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,19 +204,23 @@ def facets(board: Board | None) -> dict[str, list[str]]:
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page."""
     downloads = Downloads()
-    with gr.Row(elem_classes="front"):
-        suite = gr.Radio([], label="Suite", elem_classes="tabs-radio", elem_id="suite")
-        rank = gr.Radio([], label="Measured by (agreement with people)", elem_classes="tabs-radio", elem_id="rank")
-    plot = gr.HTML("", elem_id="forest", padding=False)
+    answer = gr.HTML("", elem_id="front", padding=False)
+    with gr.Row(elem_classes="front", equal_height=False):
+        measured = gr.Radio(
+            [], label="Measured by", elem_classes="tabs-radio", elem_id="measured", min_width=330, scale=9
+        )
+        suite = gr.Dropdown([], label="Prompts", elem_id="suite", min_width=165, scale=2)
+        k = gr.Dropdown([], label="Answers", elem_id="k", min_width=120, scale=1)
+        query = gr.Textbox(label="Search", placeholder="Search", elem_id="q", min_width=120, scale=2, max_length=200)
+        another = gr.Button("Other examples", size="sm", elem_id="another", min_width=110, scale=0)
+    # The prompt of the examples, and the name of the board, are in the permalink; the footer needs the second.
+    prompt, table = (gr.Textbox("", visible=False, elem_id=name) for name in ("prompt", "table"))
+    systems = gr.HTML("", elem_id="ranking", padding=False)
     with gr.Accordion("All metrics, filters and downloads", open=False, elem_id="more") as more:
         with gr.Row(equal_height=False):
-            table = gr.Dropdown([], label="k and profile", elem_id="table", min_width=220, scale=2)
             other = gr.Dropdown([AS_ABOVE], label="Rank by", elem_id="by", min_width=220, scale=2)
             preset = gr.Dropdown([*PRESETS, CUSTOM], value="overview", label="Columns", elem_id="show", min_width=130)
-            query = gr.Textbox(
-                label="Search", placeholder="name, model, submitter", elem_id="q", min_width=130, max_length=200
-            )
-        own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
+            own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
         with gr.Row(equal_height=False, elem_id="filters"):
             types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types", elem_classes="keeps-all")
             modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes", elem_classes="keeps-all")
@@ -213,8 +234,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
             gr.Markdown(page_text.COLUMNS)
             meaning = components.table("Columns of this table", "columns-table", wrap=True)
-    controls = (suite, rank, table, other, preset, own, query, types, modes, weights, size, licence, since)
-    in_accordion = {str(control.elem_id) for control in controls} - set(FRONT)
+    above = (suite, k, measured, query, prompt, table)
+    controls = (*above, other, preset, own, types, modes, weights, size, licence, since)
+    names = [str(control.elem_id) for control in controls]
+    in_accordion = set(names[len(above) :])
 
     def unfolded(request: gr.Request) -> Any:
         """Open the accordion if the permalink uses one of its controls; hide it if there are no results."""
@@ -223,37 +246,48 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         )
 
     page.load(unfolded, None, more, queue=False, **QUIET)
-    # Another suite or table has other systems, metrics and filter values; choices that it lacks are dropped.
+    # Another suite or measure has other systems, metrics and filter values; choices that it lacks are dropped.
     wire(
         page,
         live,
         controls,
         partial(_controls, live),
         partial(_shown, live, downloads),
-        [plot, shown, *taken, note, meaning],
+        [answer, systems, shown, *taken, note, meaning],
         nothing=_nothing,
-        cascade=("suite", "rank", "table", "by", "show"),
+        cascade=("suite", "k", "measured", "by", "show"),
     )
+
+    def step(*values: Any) -> Any:
+        choices = dict(zip(names, map(plain_value, values), strict=True))
+        measure = _measurement(live.snapshot(), choices)
+        prompts = [] if measure is None else [prompt.prompt_id for prompt in _prompts(measure.board)]
+        if not prompts:
+            return gr.skip(), gr.skip()
+        now = prompts.index(choices["prompt"]) if choices["prompt"] in prompts else -1
+        choices["prompt"] = prompts[(now + 1) % len(prompts)]
+        return choices["prompt"], _shown_ranking(live, choices)[1]
+
+    stepped = another.click(
+        step, list(controls), [prompt, systems], trigger_mode="always_last", preprocess=False, queue=False, **QUIET
+    )
+    stepped.then(None, list(controls), None, js=remember(names)).then(None, js=count_on("shown"))
 
 
 def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) -> list[Any]:
-    snapshot = live.snapshot()
-    board = snapshot.board(choices["table"])
-    if board is None:
+    measure = _measurement(live.snapshot(), choices)
+    if measure is None:
         return _nothing(page_text.NO_RESULTS)
-    ranked_by = board.column(choices["by"]) or board.column(choices["rank"]) or ranking_column(board)
-    if ranked_by is None:
+    board, column = measure.board, _column(measure, choices)
+    if column is None:
         return _nothing(page_text.NO_RANKS)
     scores, keep = live.scores(board), Filter.of(choices)
     columns, fact_names = columns_of(board, choices["show"], choices["columns"] or ())
-    standing = scores.standings(ranked_by)
-    systems = models_table(board, ranked_by, standing, columns, fact_names, keep, scores.bytes_a_response)
-    indices = [index for index, entry in enumerate(board.entries) if keep.takes(entry)]
-    view = forest(board, ranked_by, standing, indices)
-    front = forest_table(view, lambda system: f"system{_address(table=board.name, system=system)}")
+    standing = scores.standings(column)
+    systems = models_table(board, column, standing, columns, fact_names, keep, scores.bytes_a_response)
     preset = choices["show"] if choices["show"] in PRESETS else CUSTOM
     return [
-        str(front + other_boards(board, snapshot.boards, _address)),
+        *_shown_ranking(live, choices),
         _tinted_table(systems),
         *components.files(downloads.write(systems.table.frame(), f"{board.name}-{preset}")),
         about_models(board, systems.entries, choices["since"] or ""),
@@ -261,14 +295,50 @@ def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) 
     ]
 
 
+def _shown_ranking(live: LiveResults, choices: Mapping[str, Any]) -> list[str]:
+    """Return the answer with its picture, and the ranking with examples."""
+    snapshot = live.snapshot()
+    measure = _measurement(snapshot, choices)
+    column = None if measure is None else _column(measure, choices)
+    if measure is None or column is None:
+        return ["", ""]  # `_shown` says why
+    board, keep = measure.board, Filter.of(choices)
+    others = beside(snapshot.boards, board, column)
+    view = ranking(board, column, live.scores(board).standings(column), keep.takes, others)
+    prompt = next((p for p in _prompts(board) if p.prompt_id == choices["prompt"]), None)
+    found, reason = ({}, "") if prompt is None else examples(view, prompt.prompt_id)
+    wrong = accuracy_line(accuracy(snapshot.boards, board.suite, board.k))
+    wrong = wrong and Markup('<a href="metrics">How wrong are we?</a> {}').format(wrong[0].upper() + wrong[1:])
+    sentence = Markup('<p class="answer"><bdi>{}</bdi></p>').format(view.sentence)
+    table = ranking_table(view, _system, "" if prompt is None else prompt.text, found, [wrong, reason], compare=True)
+    return [str(sentence + picture(view, _system)), str(table)]
+
+
+def examples(view: Ranking, prompt_id: str) -> tuple[dict[tuple[str, str], tuple[str, ...]], str]:
+    """Return the first responses to a prompt by board and system, and what to do for systems without texts."""
+    found, lacking = {}, 0
+    people = [line for kind, of_kind in view.groups for line in of_kind if kind.type == "human"]
+    for line in (*view.lines[:MOST], *view.beside[:MOST], *people):
+        row = None
+        with suppress(InputError):  # the result was withdrawn
+            row = prompt_row(line.entry, prompt_id)
+        if row is not None and not row.get("text_free"):
+            found[line.board, line.id] = tuple(shortened(text, _LETTERS) for text in row["responses"][:_EXAMPLES])
+        lacking += row is not None and bool(row.get("text_free"))
+    return found, f"{counted(lacking, 'system')} without answers to read: {NO_TEXTS}" if lacking else ""
+
+
 def _nothing(reason: str) -> list[Any]:
-    sentence = Markup('<section class="forest"><p class="answer">{}</p></section>').format(reason)
-    return [str(sentence), components.no_table(), *components.no_files(), "", components.no_table()]
+    sentence = Markup('<p class="answer">{}</p>').format(reason)
+    return [str(sentence), "", components.no_table(), *components.no_files(), "", components.no_table()]
 
 
-def _address(**choices: str) -> str:
-    """Return the address of this page with some choices."""
-    return f"?{urlencode(choices)}"
+def _system(board: str, system: str) -> str:
+    return f"system?{urlencode({'table': board, 'system': system})}"
+
+
+def _column(measure: Measurement, choices: Mapping[str, Any]) -> Column | None:
+    return measure.board.column(choices["by"]) or measure.column
 
 
 def _tinted_table(systems: ModelsTable) -> Any:
@@ -279,37 +349,77 @@ def _tinted_table(systems: ModelsTable) -> Any:
     return components.filled(systems.table, styling=styling)
 
 
+def measurements(boards: Sequence[Board], suite: str | None, k: int) -> list[Measurement]:
+    """Return the ways of measuring a suite at k responses; boards of other profiles follow by their name."""
+    listed = list(measured_by(boards, suite or "", k))
+    for board in boards:
+        column = ranking_column(board)
+        if (board.suite, board.k) == (suite, k) and column and all(m.board is not board for m in listed):
+            listed.append(Measurement(f"{board.profile}, {board.revision[:6]}", board, column))
+    return listed
+
+
+def _measurement(snapshot: Snapshot, choices: Mapping[str, Any]) -> Measurement | None:
+    """Return the chosen way of measuring; None if there are no results."""
+    board = snapshot.board(choices["table"])
+    if board is None:
+        return None
+    of_board = [m for m in measurements(snapshot.boards, board.suite, board.k) if m.board is board]
+    return next((m for m in of_board if m.label == choices["measured"]), next(iter(of_board), None))
+
+
+def default_board(boards: Sequence[Board]) -> Board | None:
+    """Return the board to open: the best evidence on the suite of the first board."""
+    return next((b for b in boards if b.suite == boards[0].suite and is_best(b)), boards[0] if boards else None)
+
+
+def _prompts(board: Board) -> list[ListedPrompt]:
+    """Return prompts of a board to read examples of; only those with a text, as others are not told apart."""
+    try:
+        return [prompt for prompt in prompts_of(board.entries[0]) if prompt.text][:_PROMPTS]
+    except DivBenchError:
+        return []
+
+
 def _controls(live: LiveResults, choices: Choices) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = live.snapshot().boards
     named = next((board for board in boards if board.name == choices.get("table")), None)
-    suites, suite = _suites(live.snapshot(), named, choices)
-    tables = board_choices([board for board in boards if board.suite == suite], suites=False)
-    table = chosen_or_first(choices, "table", [name for _, name in tables])
-    board = live.snapshot().board(table)
+    linked = None if choices.changed in ("suite", "k", "measured") else named  # a table has one suite, k and measure
+    start = linked or default_board(boards)
+    suites = list(dict.fromkeys(b.suite for b in boards if not is_matched(b.suite) or b is named))
+    suite = linked.suite if linked else chosen(choices, "suite", suites, start.suite if start else None)
+    of_suite = [board for board in boards if board.suite == suite]
+    start = start if start in of_suite else default_board(of_suite)
+    ks = {board.k for board in of_suite}
+    k = start.k if start else 0
+    k = k if linked else int(chosen(choices, "k", list(map(str, ks)), str(k)) or k)
+    measures = measurements(boards, suite, k)
+    of_start = next((m.label for m in measures if m.board is start), measures[0].label if measures else None)
+    fitting = [m.label for m in measures if linked is None or m.board is linked]
+    measured = chosen(choices, "measured", fitting, of_start)
+    board = next((m.board for m in measures if m.label == measured), start)
     labels = column_choices(board)
     names = [label for _, label in labels]
-    kinds = kinds_of_diversity(board, live.studies.study) if board else ()
-    front = [kind.column.label for kind in kinds]
-    tab, other = _ranked_by(choices, front, names)
     known = facets(board)
     preset = chosen(choices, "show", [*PRESETS, CUSTOM], "overview")
     licence = chosen(choices, "licence", known["licences"], ANY)
+    by = chosen(choices, "by", names, AS_ABOVE)
+    prompt = chosen_or_first(choices, "prompt", [p.prompt_id for p in _prompts(board)] if board else [])
     hint, several = partial(components.missing_hint, choices), partial(components.several_missing_hint, choices)
     return [
-        gr.Radio(suites, value=suite, visible=bool(suites), info=hint("suite", suite)),
+        gr.Dropdown(suites, value=suite, visible=bool(suites), info=hint("suite", suite)),
+        gr.Dropdown(list(map(str, sorted(ks))), value=str(k), visible=bool(ks)),
         gr.Radio(
-            [(kind.label, kind.column.label) for kind in kinds],
-            value=tab,
-            visible=bool(front),
-            info=hint("rank", choices.get("rank") if choices.get("rank") in names else tab),
+            [measure.label for measure in measures],
+            value=measured,
+            visible=bool(measures),
+            info=hint("table", named.name if named else None),
         ),
-        gr.Dropdown(tables, value=table, info=hint("table", named.name if named else None)),
-        gr.Dropdown(
-            [AS_ABOVE, *labels],
-            value=other,
-            info=hint("by", choices.get("by") if choices.get("by") in (AS_ABOVE, *names) else other),
-        ),
+        choices.get("q", "")[:200],
+        prompt or "",
+        board.name if board else "",
+        gr.Dropdown([AS_ABOVE, *labels], value=by, info=hint("by", by)),
         preset,
         gr.Dropdown(
             labels,
@@ -317,7 +427,6 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
             visible=preset == CUSTOM,
             info=several("columns", names, what="chosen column"),
         ),
-        choices.get("q", "")[:200],
         *(
             gr.Dropdown(
                 known[name],
@@ -331,23 +440,3 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
         gr.Dropdown([ANY, *known["licences"]], value=licence, info=hint("licence", licence, missing=_NO_LICENCE)),
         choices.get("since", "")[:10],
     ]
-
-
-def _suites(snapshot: Snapshot, named: Board | None, choices: Choices) -> tuple[list[str], str | None]:
-    """Return the suites and the chosen one; length-matched stages, of Post-training, only if a permalink names them."""
-    wanted = (choices.get("suite"), named.suite if named else None)
-    boards = snapshot.boards
-    suites = list(dict.fromkeys(b.suite for b in boards if not is_matched(b.suite) or b.suite in wanted))
-    return suites, chosen(choices, "suite", suites, named.suite if named else suites[0] if suites else None)
-
-
-def _ranked_by(choices: Choices, front: Sequence[str], names: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return the tab and the metric in the dropdown, which replace each other; a metric that has a tab selects it.
-
-    A permalink may rank by any metric; one without a tab is selected in the dropdown.
-    """
-    asked = choices.get("rank")
-    elsewhere = asked if asked in names and asked not in front else None
-    other = AS_ABOVE if choices.changed == "rank" else chosen(choices, "by", names, elsewhere or AS_ABOVE)
-    tab = chosen_or_first(choices, "rank", front) if other == AS_ABOVE else other if other in front else None
-    return tab, other

@@ -59,7 +59,7 @@ class Part:
     """A section of a page; its texts may be untrusted."""
 
     title: str = ""
-    forest: Markup = field(default_factory=Markup)
+    markup: Markup = field(default_factory=Markup)
     figure: Figure | None = None
     lines: tuple[str, ...] = ()
     tables: tuple[HtmlTable, ...] = ()

@@ -1,6 +1,6 @@
 """Which metric to trust: agreement with people, and the number of attacks that a metric rewards, as a forest plot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -8,23 +8,15 @@ from markupsafe import Markup
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.estimate import Estimate
 from benchmark.scoring.inputs import input_of
-from benchmark.scoring.results import signature_parts
 from divbench.core.errors import counted
 from divbench.core.tables import number
-from leaderboard.data.board import RANKED_BY, Board, Column, ranking_column
+from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.study import OVERALL, PAID, Gaming, MetricStudy
-from leaderboard.pages.ranking import Link, template
+from leaderboard.pages.ranking import template
 
 ROWS = 10
 FITTED = frozenset({"learned_diversity"})
 """Metrics fitted to the study's labels. Their agreement with the same labels says little, so it is not compared."""
-# The metrics of each kind of diversity; the first one that a board has represents the kind.
-KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("meaning", ("valid_distinct_k", "distinct_k", "embedding_diversity")),
-    ("judged classes", ("valid_distinct_k_reported", "distinct_k_reported")),
-    ("words", ("distinct_n", "ead", "self_bleu")),
-    ("model's own", ("semantic_entropy", "e_average")),
-)
 _TICKS = (-0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -36,50 +28,6 @@ def agreements(study: MetricStudy | None) -> Mapping[str, Estimate]:
     if study is None:
         return {}
     return {name: rho for name, rho in study.measured(OVERALL, "spearman").items() if name not in FITTED}
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of diversity on a board."""
-
-    name: str
-    column: Column
-    # Agreement with people; None if not measured, as for the same metric with other models.
-    agreement: float | None = None
-
-    @property
-    def label(self) -> str:
-        """The name with the agreement, such as `words (.43)`."""
-        return self.name if self.agreement is None else f"{self.name} ({_short(self.agreement)})"
-
-
-def kinds_of_diversity(board: Board, study: MetricStudy | None) -> tuple[Kind, ...]:
-    """Return the kinds of diversity for which a board has a metric; the first is its headline."""
-    known = agreements(study)
-    kinds = []
-    for name, metrics in KINDS:
-        column = next((c for metric in metrics for c in board.columns if c.metric == metric), None)
-        if column is not None:
-            is_studied = column.metric in known and study is not None and _is_studied(column, study)
-            kinds.append(Kind(name, column, known[column.metric].value if is_studied else None))
-    headline = ranking_column(board)
-    if not kinds and headline is not None:
-        kinds.append(Kind(headline.label, headline))
-    return tuple(kinds)
-
-
-def _is_studied(column: Column, study: MetricStudy) -> bool:
-    """Whether a study has a column's metric with the same version, parameters and models."""
-    signature, settings = column.signature, study.settings
-    parts = signature_parts(
-        signature.version,
-        signature.parameters,
-        signature.models,
-        settings["profile"],
-        divbench=settings["divbench"],
-    )
-    studied = study.metrics.get(column.metric)
-    return studied is not None and studied.signature == "|".join((column.metric, *parts))
 
 
 def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
@@ -130,7 +78,7 @@ def trusted(study: MetricStudy, gaming: Gaming | None, most: int = ROWS) -> tupl
     return tuple(rows)
 
 
-def trust_table(study: MetricStudy, gaming: Gaming | None, link: Link | None = None) -> Markup:
+def trust_table(study: MetricStudy, gaming: Gaming | None, link: Callable[[str], str] | None = None) -> Markup:
     """Render the answer and the table of metrics, whose names link to an address."""
     rows = trusted(study, gaming)
     notes = (_caption(gaming), _released_sentence(rows), dominated_sentence(study, gaming), _fitted_sentence(study))

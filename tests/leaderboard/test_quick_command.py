@@ -18,8 +18,8 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     first = divbench("quick", path, *options)
     assert first.returncode == 0, first.stderr
     (row,) = document(first)["rows"]
-    assert (row["rank"], row["system"], row["type"]) == (1, "mine", "model")
-    assert "different valid responses of 3" in document(first)["sentence"]
+    assert (row["rank"], row["system"], row["type"]) == (1, "mine", "chat model")
+    assert "Asked three times, mine gives " in document(first)["sentence"]
     folder = Path(document(first)["folder"])
     result = json.loads((folder / "result.json").read_text())
     [headline] = [score for score in result["scores"] if score["metric"] == document(first)["metric"]]

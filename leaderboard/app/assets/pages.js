@@ -39,10 +39,6 @@ const explain = () => {
     head.dataset.told = text;
     head.title = `${told ? `${text}: ${told}` : text}\nClick to sort.`;
   }
-  for (const name of document.querySelectorAll(".forest thead .value bdi")) {
-    const told = metricOf(name.innerText.trim());
-    if (told && !name.title) name.title = told;
-  }
   for (const cell of document.querySelectorAll("[role=gridcell][data-col='0']")) {
     const text = cell.innerText.trim(), told = metricOf(text);
     if (told && cell.dataset.told !== text) [cell.dataset.told, cell.title] = [text, `${text}: ${told}`];
@@ -71,7 +67,7 @@ new MutationObserver(() => {
 
 // Screen readers do not notice new values of text boxes. After each step that the page counts in its body's data, the
 // sentences that are new since the last one go into a live region.
-const SAID = "#headline textarea, .note textarea, #verdict textarea, #receipt textarea, .forest .answer";
+const SAID = "#headline textarea, .note textarea, #verdict textarea, #receipt textarea, .answer";
 let known = null;
 const speak = () => {
   const texts = [...document.querySelectorAll(SAID)].filter((e) => e.checkVisibility()).map((e) => e.value ?? e.innerText);
@@ -128,6 +124,17 @@ document.addEventListener("click", (event) => {
     copying.then(() => say("Link copied"), () => say("Copy failed: the link is in the address bar"));
   }
 }, true);
+
+// Two ticked systems of a table are compared.
+document.addEventListener("change", ({ target }) => {
+  if (!target.closest?.(".pick")) return;
+  const table = target.dataset.table;
+  const ticked = [...document.querySelectorAll(".pick input:checked")].filter((box) => box.dataset.table === table);
+  if (ticked.length < 2) return;
+  const systems = ticked.slice(0, 2).map((box) => box.value).join(",");
+  for (const box of ticked) box.checked = false;  // or they would be ticked when the visitor comes back
+  window.location.assign(`compare?${new URLSearchParams({ table, systems })}`);
+});
 
 document.addEventListener("keydown", (event) => {
   if (event.target.type === "radio") group();  // after each choice, Gradio gives each button a different name

@@ -107,11 +107,11 @@ def test_texts_contrast_with_their_background(address: str, browser: Any, scheme
 
 def test_the_first_page_ranks_systems_that_lead_to_their_pages(address: str, browser: Any, board: Board) -> None:
     open_page(browser, address)
-    sentence = browser.find_element("css selector", "#forest .answer").text
-    names = [e.text for e in browser.find_elements("css selector", "#forest-table th[scope=row] bdi")]
+    sentence = browser.find_element("css selector", "#front .answer").text
+    names = [e.text for e in browser.find_elements("css selector", "#ranking-table th[scope=row] a bdi")]
     assert names[0] in sentence
     assert set(system_labels(board)) >= set(names)
-    browser.find_element("css selector", "#forest-table th[scope=row] a").click()
+    browser.find_element("css selector", "#ranking-table th[scope=row] a").click()
     until(lambda: "/system?" in browser.current_url, "the page of the system is not opened")
     until(lambda: browser.find_elements("css selector", "#classes-plot .trace") != [], "there is no figure")
     assert names[0] in browser.find_element("css selector", "h1").text
@@ -131,7 +131,7 @@ def test_choices_go_into_the_address_and_a_permalink_restores_them(address: str,
     assert set(column(browser, "systems", 0)) == names
     open_page(browser, f"{address}/?by=none&types=none&table=none")  # what is not offered is left out
     assert len(column(browser, "systems", 0)) > len(names)
-    assert "not here" in browser.find_element("css selector", "#table").text
+    assert "not here" in browser.find_element("css selector", "#measured").text
 
 
 def test_a_table_sorts_by_its_numbers(address: str, browser: Any, board: Board) -> None:

@@ -14,7 +14,7 @@ from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from leaderboard.pages.export import export, export_boards
 from leaderboard.pages.plain_html import POLICY
-from leaderboard.pages.ranking import forest
+from leaderboard.pages.ranking import ranking
 from leaderboard.pages.system import headline
 from leaderboard.pages.systems import system_ids, system_labels
 from tests.leaderboard.boards import load_boards
@@ -53,7 +53,7 @@ def test_pages_have_the_numbers_of_the_application(results: Path, exported: Path
     scores, main = BoardScores(board), ranking_column(board)
     assert main is not None
     index = text_of(exported / "index.html")
-    assert forest(board, main, scores.standings(main)).sentence in index
+    assert ranking(board, main, scores.standings(main)).sentence in index
     for place, (label, name) in enumerate(zip(system_labels(board), system_ids(board), strict=True)):
         assert headline(scores, main, place) in text_of(exported / f"system-{board.name}-{name}.html")
         assert label in index

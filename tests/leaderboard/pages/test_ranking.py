@@ -1,7 +1,7 @@
 """The first page: the sentence's numbers are the data's, marks lie where the values are, and no name is markup."""
 
-import re
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from benchmark.analysis.ranking import unranked
+from benchmark.analysis.ranking import standings, unranked
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
-from leaderboard.data.reference.results import WithReference
 from leaderboard.data.scores import BoardScores
-from leaderboard.pages.ranking import Forest, forest, forest_table, other_boards
+from leaderboard.pages.picture import picture
+from leaderboard.pages.ranking import MOST, Line, Ranking, beside, ranking, ranking_table
 from leaderboard.pages.system import extreme_prompts, nearest_systems
-from leaderboard.pages.trust import agreements, kinds_of_diversity
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.injections import HTML, MARKDOWN, SVG
-from tests.leaderboard.shipped import shipped_study
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +41,13 @@ def _column(board: Board, label: str) -> Column:
     return next(column for column in board.columns if column.label == label)
 
 
-def _forest(board: Board, label: str = "distinct_n") -> Forest:
+def _ranking(board: Board, label: str = "distinct_n") -> Ranking:
     column = _column(board, label)
-    return forest(board, column, BoardScores(board).standings(column))
+    return ranking(board, column, BoardScores(board).standings(column))
+
+
+def _unranked(view: Ranking) -> list[Line]:
+    return [line for _, lines in view.groups for line in lines]
 
 
 def _renamed(entry: Entry, name: str) -> Entry:
@@ -60,26 +62,26 @@ def test_the_title_says_what_the_judge_of_validity_looks_for(board: Board) -> No
     for judge in judges:
         signature = column.signature.model_copy(update={"models": (judge,)})
         standings = BoardScores(board).standings(column)
-        said[judge] = forest(board, replace(column, signature=signature), standings).title.partition(". ")[2]
+        said[judge] = ranking(board, replace(column, signature=signature), standings).title.partition(". ")[2]
     estimated, rewarded, scored = said.values()
     assert "by a rough estimate" in estimated
     models = ("validity-v6@0,record@0,an-embedder",)
     compared = column.signature.model_copy(update={"models": models, "suite": "noveltybench-curated@0"})
-    title = forest(board, replace(column, signature=compared), standings).title
+    title = ranking(board, replace(column, signature=compared), standings).title
     assert "by comparison with others that a judge scored" in title
     assert rewarded == ""  # it judges quality
     assert scored.endswith("a judge scores the first of their class 4 or more of 10")
 
 
 @pytest.mark.parametrize("label", ["distinct_n", "self_bleu"])
-def test_rows_are_ranked_systems_and_marks_lie_where_the_values_are(board: Board, label: str) -> None:
-    made, column = _forest(board, label), _column(board, label)
+def test_lines_are_ranked_systems_and_marks_lie_where_the_values_are(board: Board, label: str) -> None:
+    made, column = _ranking(board, label), _column(board, label)
     values = {e.result.manifest.name: e.cells[column.signature] for e in board.entries}
     types = {e.result.manifest.name: e.result.manifest.system.type for e in board.entries}
-    assert {row.system for row in made.rows} == {name for name, kind in types.items() if kind not in REFERENCE_TYPES}
-    assert {each.system for each in made.references} == {n for n, kind in types.items() if kind in REFERENCE_TYPES}
-    marks = [(row.mark, values[row.system]) for row in made.rows]
-    marks += [(each.mark, values[each.system]) for each in made.references]
+    assert {line.system for line in made.lines} == {name for name, kind in types.items() if kind not in REFERENCE_TYPES}
+    assert {line.system for line in _unranked(made)} == {n for n, kind in types.items() if kind in REFERENCE_TYPES}
+    assert [kind.name for kind, _ in made.groups] == ["people", "known-bad baseline"]
+    marks = [(line.mark, values[line.system]) for line in made.everyone]
     at = np.array([[mark.at, mark.low, mark.high] for mark, _ in marks], float).ravel()
     real = np.array([[cell.value, cell.low, cell.high] for _, cell in marks], float).ravel()
     assert np.corrcoef(at, real)[0, 1] == pytest.approx(1, abs=1e-6)  # one linear scale for all
@@ -89,202 +91,230 @@ def test_rows_are_ranked_systems_and_marks_lie_where_the_values_are(board: Board
     assert len(made.ticks) > 2
     for position, text in made.ticks:
         assert float(text) == pytest.approx(start + slope * position, abs=1e-3)
-    assert [row.rank for row in made.rows] == sorted(row.rank for row in made.rows)
-    assert made.rows[0].opens
-    assert made.rows[-1].closes
+    assert [line.rank for line in made.lines] == sorted(line.rank for line in made.lines)
+    assert made.lines[0].opens
+    assert made.lines[-1].closes
 
 
-def test_bars_begin_at_zero_or_are_not_drawn(board: Board) -> None:
-    """On a phone, bars from the end of a scale without 0 made a value of 5.7 an eighth of 9.8."""
-    made = _forest(board)
-    assert made.zero is None
-    assert "<rect" not in forest_table(made)
-    column = _column(board, "distinct_n")
-    zero = {"value": 0.0, "low": 0.0}
-    cells = [{column.signature: e.cells[column.signature].model_copy(update=zero)} for e in board.entries[:2]]
-    zeros = tuple(replace(e, cells=e.cells | own) for e, own in zip(board.entries[:2], cells, strict=True))
-    made = _forest(replace(board, entries=(*zeros, *board.entries[2:])))
-    assert made.zero is not None
-    assert 0 < made.zero < 100
-    assert "<rect" in forest_table(made)
+def test_counts_of_answers_are_drawn_from_zero(board: Board) -> None:
+    made = _ranking(board, "valid_distinct_k")
+    assert made.ticks[0] == (0.0, "0")
+    assert made.heading == f"useful different answers of {board.k}"
 
 
 def test_the_sentence_has_the_best_system_its_value_and_those_tied_with_it(board: Board) -> None:
-    made = _forest(board)
-    best = made.rows[0]
-    assert f"the most diverse system, {best.system}" in made.sentence
-    assert best.mark.text in made.sentence
-    tied = [row.system for row in made.rows[1:] if row.group == best.group]
+    made = _ranking(board, "valid_distinct_k")
+    best, (people, *_) = made.lines[0], _unranked(made)
+    assert (
+        f"{best.system} gives the most useful different answers of the {len(made.lines)} systems shown" in made.sentence
+    )
+    assert f", {best.mark.text}" in made.sentence
+    tied = [line.system for line in made.lines[1:] if line.group == best.group]
     assert ("statistically tied with" in made.sentence) == bool(tied)
     assert all(name in made.sentence for name in tied[:3])
-    assert str(board.entries[0].result.prompts) in made.sentence
+    assert f"people give {people.mark.text}." in made.sentence
 
 
-def test_a_filter_does_not_make_another_system_the_most_diverse(board: Board) -> None:
-    column = _column(board, "distinct_n")
-    standing = BoardScores(board).standings(column)
-    ranks = [each.rank or 0 for each in standing]
-    lower = [place for place, rank in enumerate(ranks) if rank > 1]
-    best = min(ranks[place] for place in lower)
-    said = forest(board, column, standing, lower).sentence
-    assert f"the most diverse of the {len(lower)} systems shown, " in said
-    name = board.entries[ranks.index(best)].result.manifest.name
-    assert f", {name}" in said
-    few = [place for place, rank in enumerate(ranks) if rank in (1, best)]
-    assert "the most diverse system, " in forest(board, column, standing, few).sentence
-    for none in ([], [place for place, rank in enumerate(ranks) if not rank]):
-        assert forest(board, column, standing, none).sentence == "No ranked system matches the filters."
-    assert "<table" not in str(forest_table(forest(board, column, standing, [])))  # no axis without values
-    judged = replace(column, metric="valid_share", direction=0)
-    made = forest(board, judged, standing)
-    assert "the highest-scoring system, " in made.sentence
-    assert made.title.endswith("; higher is better")
+def _judged(board: Board, systems: list[tuple[str, str, int, float, float]]) -> Board:
+    """The board with systems of a mode, year, value and quality, as they ship with the package."""
+    column, quality = _column(board, "valid_distinct_k"), _column(board, "distinct_n")
+    entries = []
+    for place, (name, mode, year, value, judged) in enumerate(systems):
+        entry = _renamed(_typed(board.entries[0], "model"), name)
+        manifest = entry.result.manifest
+        changed = manifest.model_copy(
+            update={
+                "generation": manifest.generation.model_copy(update={"mode": mode}),
+                "submitter": manifest.submitter.model_copy(update={"date": date(year, 9, 10)}),
+            }
+        )
+        cells = {
+            column.signature: entry.cells[column.signature].model_copy(update={"value": value}),
+            quality.signature: entry.cells[quality.signature].model_copy(update={"value": judged}),
+        }
+        result = entry.result.model_copy(update={"manifest": changed, "submission_id": f"{place:016}"})
+        entries.append(replace(entry, result=result, cells=cells, origin="released"))
+    columns = column, replace(quality, metric="mean_head_quality_reported", label="quality")
+    return replace(board, k=10, columns=columns, entries=tuple(entries))
+
+
+SYSTEMS = [
+    ("old", "resample", 2025, 3.9, 6.0),
+    ("one", "resample", 2026, 2.64, 7.6),
+    ("two", "resample", 2026, 3.1, 8.4),
+    ("one, asked for a different one", "in-context", 2026, 8.1, 6.2),
+    ("two, asked for a different one", "in-context", 2026, 9.38, 8.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("systems", "said"),
+    [
+        (
+            SYSTEMS,
+            "Asked ten times, the best models of 2026 give about three useful different answers (2.6 to 3.1); "
+            "asked each time for a different one, eight to nine.",
+        ),
+        (
+            [("old", "resample", 2025, 4.9, 8.0), *SYSTEMS[1:3], ("three", "resample", 2026, 4.6, 9.0)],
+            "Asked ten times, the three models of 2026 give three to five useful different answers (2.6 to 4.6).",
+        ),
+        (SYSTEMS[:2], "Asked ten times, old gives the most useful different answers of the 2 systems shown, 3.9"),
+    ],
+)
+def test_the_sentence_is_about_the_newest_models_as_far_as_the_data_support_it(
+    board: Board, systems: list[tuple[str, str, int, float, float]], said: str
+) -> None:
+    made = _judged(board, systems)
+    standing = standings(np.array([[value for *_, value, _ in systems]] * 2), direction=1)
+    sentence = ranking(made, made.columns[0], standing).sentence
+    assert sentence.startswith(said)
+    own = replace(made, entries=tuple(replace(entry, origin="") for entry in made.entries))  # whose dates prove nothing
+    assert "models of 2026" not in ranking(own, own.columns[0], standing).sentence
+    some = ranking(made, made.columns[0], standing, lambda entry: entry is not made.entries[0])
+    assert "models of 2026" not in some.sentence  # the visitor has filtered
 
 
 def test_a_system_alone_is_not_called_the_most_diverse(board: Board) -> None:
     alone = next(e for e in board.entries if e.result.manifest.system.type not in REFERENCE_TYPES)
-    made = _forest(replace(board, entries=(alone,)))
-    assert made.sentence.startswith(f"On {alone.result.prompts} open prompts, {made.rows[0].system}")
-    once = replace(alone, result=alone.result.model_copy(update={"prompts": 1}))
-    assert _forest(replace(board, entries=(once,))).sentence.startswith("On 1 open prompt, ")
+    made = _ranking(replace(board, entries=(alone,)), "valid_distinct_k")
+    assert f"{made.lines[0].system} gives {made.lines[0].mark.text} useful different answers." in made.sentence
+    once = _ranking(replace(board, k=1, entries=(alone,)), "valid_distinct_k").sentence
+    assert once.startswith("Asked one time, ")
+
+
+def test_a_filter_changes_no_ranks_and_empties_are_said(board: Board) -> None:
+    column, standing = _column(board, "distinct_n"), BoardScores(board).standings(_column(board, "distinct_n"))
+    best = standing.index(next(stands for stands in standing if stands.rank == 1))
+    made = ranking(board, column, standing, lambda entry: entry is not board.entries[best])
+    assert made.lines[0].rank == 2
+    none = ranking(board, column, standing, lambda entry: False)
+    assert none.sentence == "No ranked system matches the filters."
+    assert "<table" not in str(ranking_table(none))
+    empty = replace(board, entries=tuple(replace(entry, cells={}) for entry in board.entries))
+    made = ranking(empty, column, [unranked(np.array([]))] * len(board.entries))
+    assert made.sentence == "No system has a value here yet."
+    assert made.everyone == ()
 
 
 def test_a_board_of_references_alone_ranks_them(board: Board) -> None:
     entries = tuple(e for e in board.entries if e.result.manifest.system.type in REFERENCE_TYPES)
-    made = _forest(replace(board, entries=entries))
-    assert len(made.rows) == len(entries)
-    assert made.references == ()
-    html = str(forest_table(made))
-    assert [html.count(f'<span class="chip">{kind}</span>') for kind in ("people", "known-bad baseline")] == [1, 2]
+    made = _ranking(replace(board, entries=entries))
+    assert len(made.lines) == len(entries)
+    assert made.groups == ()
 
 
-def test_references_show_their_quality_as_systems_do(board: Board) -> None:
-    judged = _column(board, "distinct_n")
-    columns = [replace(judged, metric="valid_share"), *(c for c in board.columns if c is not judged)]
-    made = _forest(replace(board, columns=tuple(columns)), "self_bleu")
-    shown = {row.system: row.quality for row in made.rows} | {each.system: each.quality for each in made.references}
-    assert made.references
-    for entry in board.entries:
-        assert shown[entry.result.manifest.name] == f"{entry.cells[judged.signature].value:.0%}"
-    assert 'class="none"' not in str(forest_table(made))
+def test_each_kind_without_a_rank_is_a_closed_group(board: Board) -> None:
+    entries = tuple(
+        _typed(e, "base model") if e.result.manifest.system.type == "baseline" else e for e in board.entries
+    )
+    html = str(ranking_table(_ranking(replace(board, entries=entries))))
+    assert html.count('<details class="kind"><summary>') == 2
+    assert "<summary>Base models <small>(2, not ranked). " in html
+    assert "<details open" not in html
 
 
-def test_a_board_without_values_says_so(board: Board) -> None:
-    entries = tuple(replace(entry, cells={}) for entry in board.entries)
-    column = _column(board, "distinct_n")
-    made = forest(replace(board, entries=entries), column, [unranked(np.array([]))] * len(entries))
-    assert made.sentence == "No system has a value here yet."
-    assert (made.rows, made.references) == ((), ())
+def test_systems_of_another_board_stand_beside_the_ranking(board: Board) -> None:
+    systems = [e for e in board.entries if e.result.manifest.system.type == "model"]
+    people = next(e for e in board.entries if e.result.manifest.system.type == "human")
+    column = _column(board, "valid_distinct_k")
+    judged = replace(board, profile="noveltybench-1.1", entries=(*systems[:2],))
+    estimated = replace(board, profile="offline", entries=(*systems[1:3], people))
+    fewer = replace(estimated, k=board.k - 1, entries=(systems[3], people))
+    boards = [judged, estimated, fewer, replace(estimated, suite="other"), replace(estimated, profile="semantic")]
+    found = beside(boards, judged, column)
+    assert found == [(estimated, column), (fewer, column)]
+    assert beside(boards, judged, _column(board, "distinct_n")) == []
+    standing = BoardScores(judged).standings(column)
+    made = ranking(judged, column, standing, others=[(fewer, column), (estimated, column)])
+    assert [line.entry for line in made.lines if line.rank] == sorted(
+        judged.entries, key=lambda entry: -entry.cells[column.signature].value
+    )
+    assert [(line.entry, line.measured, line.is_aside) for line in made.beside] == [(systems[2], "estimated", True)]
+    ((_, (wrote,)),) = made.groups  # people wrote fewer, so they stand there with their number
+    assert (wrote.entry, wrote.of) == (people, fewer.k)
+    html = str(ranking_table(made))
+    assert "Not ranked: estimated, not judged" in html
+    assert f"<small>of {fewer.k}</small>" in html
 
 
 def test_systems_without_a_value_are_counted_and_named(board: Board) -> None:
-    assert "lacking" not in str(forest_table(_forest(board)))
+    assert "no such score" not in str(ranking_table(_ranking(board)))
     column, names = _column(board, "distinct_n"), ["<b>one</b>", *"23456"]
     standing = [*BoardScores(board).standings(column), *[unranked(np.array([]))] * len(names)]
     without = [replace(_renamed(board.entries[0], name), cells={}) for name in names]
-    made = forest(replace(board, entries=(*board.entries, *without)), column, standing)
-    assert f"the most diverse of the {len(made.rows)} systems with this score, {made.rows[0].system}" in made.sentence
+    made = ranking(replace(board, entries=(*board.entries, *without)), column, standing)
+    assert f"of the {len(made.lines)} systems with this score is {made.lines[0].system}" in made.sentence
     assert [name.partition(" (")[0] for name in made.lacking] == names
-    html = str(forest_table(made))
-    assert "6 systems have no such score: <bdi>&lt;b&gt;one&lt;/b&gt;, 2, 3, 4, 5</bdi> and 1 more." in html
+    html = str(ranking_table(made))
+    assert "6 systems have no such score: &lt;b&gt;one&lt;/b&gt;, 2, 3, 4, 5 and 1 more." in html
     assert "score these again" not in html
     twice = replace(board, entries=(*board.entries, *without), columns=(*board.columns, column))
-    assert "score these again.</p>" in str(forest_table(forest(twice, column, standing)))
-    alone = str(forest_table(replace(made, lacking=("one",))))
-    assert "1 system has no such score: <bdi>one</bdi>." in alone
+    assert "score these again.</p>" in str(ranking_table(ranking(twice, column, standing)))
+    assert "1 system has no such score: one." in str(ranking_table(replace(made, lacking=("one",))))
 
 
 def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
-    assert "fewer prompts" not in str(forest_table(_forest(board)))
+    assert "fewer prompts" not in str(ranking_table(_ranking(board)))
     column, entry = _column(board, "distinct_n"), board.entries[0]
     few = entry.result.prompts - 1
     cell = entry.cells[column.signature].model_copy(update={"n": few})
     partly = replace(entry, cells={**entry.cells, column.signature: cell})
-    made = _forest(replace(board, entries=(partly, *board.entries[1:])))
+    made = _ranking(replace(board, entries=(partly, *board.entries[1:])))
     name = f"{entry.result.manifest.name} ({few} of {entry.result.prompts})"
     assert made.partial == (name,)
-    assert f"Means over fewer prompts, those with a value: <bdi>{name}</bdi>." in str(forest_table(made))
+    assert f"Means over fewer prompts, those with a value: {name}." in str(ranking_table(made))
 
 
-def test_no_name_becomes_markup(board: Board) -> None:
-    """The table parses as XML whose only elements are our own, whatever systems are called."""
+def test_no_name_and_no_answer_becomes_markup(board: Board) -> None:
+    """Sentence, picture and table parse as XML whose only elements are our own, whatever systems are called."""
     hostile = (*HTML, *MARKDOWN, *SVG)
-    own = {"section", "div", "p", "bdi", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "small", "a"}
-    own |= {"svg", "line", "circle", "rect", "text"}
+    own = {
+        "section",
+        "div",
+        "p",
+        "bdi",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "span",
+        "small",
+        "a",
+        "strong",
+        "abbr",
+    }
+    own |= {"svg", "line", "circle", "rect", "path", "text", "tspan", "g", "title", "figure", "figcaption", "details"}
+    own |= {"summary", "input", "label"}
+    quality = replace(_column(board, "distinct_n"), metric="estimated_quality")
+    board = replace(board, columns=(*(c for c in board.columns if c.label != "distinct_n"), quality))
     for start in range(0, len(hostile), len(board.entries)):
-        names = hostile[start : start + len(board.entries)]
-        entries = tuple(_renamed(*each) for each in zip(board.entries, names, strict=False))
-        made = _forest(replace(board, entries=entries))
-        html = str(forest_table(made, lambda own: f"system?system={own}"))
+        names = (*hostile, *hostile)[start : start + len(board.entries)]
+        entries = tuple(_renamed(*each) for each in zip(board.entries, names, strict=True))
+        made = _ranking(replace(board, entries=entries), "valid_distinct_k")
+        texts = {(line.board, line.id): names for line in made.everyone}
+        table = ranking_table(made, lambda board, own: f"system?system={own}", names[0], texts, names, compare=True)
+        html = f"<section>{picture(made, lambda board, own: own)}{table}</section>"
+        assert 'class="picture"' in html
         tree = ElementTree.fromstring(html)  # noqa: S314 - our own table
         assert {element.tag for element in tree.iter()} <= own
         assert not [name for element in tree.iter() for name in element.attrib if name.startswith("on")]
         shown = [e.text for e in tree.iter("bdi")]
-        assert all(row.system in shown for row in made.rows)
-    assert "style=" not in html
+        assert all(line.system in shown for line in made.everyone)
+        assert "style=" not in html
 
 
-def test_shipped_attacks_are_few_at_first_and_own_baselines_all(board: Board) -> None:
-    shipped = ("padded", "numbered")
-    baselines = [e for e in board.entries if e.result.manifest.system.type == "baseline"]
-    renamed = [replace(_renamed(e, name), origin="scored") for e, name in zip(baselines, shipped, strict=True)]
-    others = tuple(e for e in board.entries if e not in baselines)
-    made = _forest(replace(board, entries=(*others, *renamed)))
-    assert {each.system: each.folded for each in made.references if each.type == "baseline"} == {
-        "padded": False,
-        "numbered": True,
-    }
-    html = str(forest_table(made))
-    folded = [row for row in html.split("<tr")[1:] if row.startswith(' class="folded"')]
-    assert len(folded) == 1
-    assert "numbered" in folded[0]
-    assert "Show all 2 known-bad baselines" in html
-    # The best baseline has a line across all rows with its name, so its row is there, whichever it is.
-    swapped = [_renamed(e, name) for e, name in zip(renamed, reversed(shipped), strict=True)]
-    best = next(e for e in _forest(replace(board, entries=(*others, *swapped))).references if e.type == "baseline")
-    assert (best.system, best.folded) == ("numbered", False)
-    own = _forest(replace(board, entries=(*others, *(replace(e, origin="") for e in renamed))))
-    assert "folded" not in str(forest_table(own))
-    assert "known-bad baselines" not in str(forest_table(own))
-
-
-def test_systems_on_other_tables_are_linked(board: Board) -> None:
-    first, second, *_ = board.entries
-    here, there = replace(board, entries=(first,)), replace(board, k=board.k + 1, entries=(first, second))
-    line = str(other_boards(here, [here, there], lambda table: f"?table={table}"))
-    link = f'<a href="?table={there.name}">the table at k = {there.k}</a>'
-    assert f"1 more system is in {link}, beside all of these." in line
-    apart = replace(there, entries=(second,))  # as people scored at a k that nothing else has
-    alone = str(other_boards(here, [here, apart], lambda table: f"?table={table}"))
-    assert f"{link} (to join it, run <code>divbench score --k {there.k}</code>)." in alone
-    assert str(other_boards(there, [here, there], lambda table: "")) == ""
-    profile = replace(here, profile="other", entries=(second,))
-    said = str(other_boards(here, [here, profile], lambda table: ""))
-    assert "the table with profile other</a>" in said  # no k and no revision, which are the same
-    assert "<code>divbench score --profile other</code>" in said
-    newer = replace(apart, revision="0" * 12)
-    assert "to join it" not in str(other_boards(here, [here, newer], lambda table: ""))  # other prompts
-    other_suite = replace(there, suite="another")
-    assert str(other_boards(here, [here, other_suite], lambda table: "")) == ""
-
-
-def test_kinds_of_diversity_are_those_that_the_board_has(board: Board) -> None:
-    found = kinds_of_diversity(board, None)
-    assert found
-    assert all(board.column(each.column.label) is each.column for each in found)
-    assert all(re.fullmatch(r"[a-z' ]+", each.label) for each in found)  # without a study no agreement is claimed
-
-
-def test_only_agreement_of_the_same_models_is_shown() -> None:
-    study = shipped_study()
-    board = next(each for each in WithReference().read().boards if each.profile == "offline")
-    found = {each.name: each for each in kinds_of_diversity(board, study)}
-    assert found["meaning"].agreement == agreements(study)["valid_distinct_k"].value
-    column = found["meaning"].column
-    other = replace(column, signature=column.signature.model_copy(update={"models": ("rouge-1",)}))
-    columns = tuple(other if each is column else each for each in board.columns)
-    (meaning,) = (each for each in kinds_of_diversity(replace(board, columns=columns), study) if each.name == "meaning")
-    assert (meaning.column, meaning.label) == (other, "meaning")
+def test_of_many_systems_the_first_are_shown_and_the_others_on_demand(board: Board) -> None:
+    entry, column = _typed(board.entries[0], "model"), _column(board, "distinct_n")
+    many = [_renamed(entry, f"system {number}") for number in range(MOST + 2)]
+    ids = [e.result.model_copy(update={"submission_id": f"{i:016}"}) for i, e in enumerate(many)]
+    entries = tuple(replace(e, result=result) for e, result in zip(many, ids, strict=True))
+    standing = standings(np.tile(np.arange(float(len(entries))), (9, 1)), direction=1)
+    html = str(ranking_table(ranking(replace(board, entries=entries), column, standing)))
+    assert html.count('<tr class="folded">') == 2
+    assert "Show 2 more" in html
 
 
 def test_extreme_prompts_follow_the_direction_and_skip_missing_values() -> None:

@@ -1,0 +1,159 @@
+"""The picture of the first page: systems by useful different answers and quality, as SVG with names that never collide.
+
+It is laid out twice, for wide and for narrow screens, of which the style sheet shows one. Positions are attributes, so
+that it works under the strictest Content-Security-Policy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, cos, floor, pi, sin
+
+from markupsafe import Markup
+
+from leaderboard.pages.ranking import DIFFERENT, INDEPENDENT, OTHERWISE, PEOPLE, Line, Link, Ranking, authors, template
+
+FEWEST = 2  # systems with a quality
+_SIZES = {"wide": (1180, 272), "narrow": (366, 216)}  # pixels
+_LEFT, _RIGHT, _TOP, _BOTTOM = 22, 14, 10, 32  # margins around the axes
+_LETTER, _HEIGHT, _DOT = 6.4, 14.0, 7.0  # pixels: width of a letter, height of a line, half the place of a dot
+_LONGEST = 34  # letters of a name
+_DISTANCES = (11, 20, 32, 46, 62)  # between a dot and its name
+_DIRECTIONS = (0, 4, 1, 7, 3, 5, 2, 6)  # eighths of a turn: beside the dot first, then above and below
+_LEADER = 16  # distance from which a line leads from the dot to its name
+LEGEND = {
+    INDEPENDENT: "asked independently",
+    DIFFERENT: "asked each time for a different one",
+    OTHERWISE: "asked in other words, or for novelty",
+    PEOPLE: "people",
+}
+Place = tuple[float, float]
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A dot with its name, if there is a place for it."""
+
+    x: float
+    y: float
+    name: str = ""  # empty: shown on hovering
+    anchor: str = "start"  # of the name: *start*, *middle* or *end*
+    at: Place = (0.0, 0.0)  # where the name begins, by its anchor
+    leader: Place | None = None  # end of the line from the dot to a name that is not beside it
+
+
+def drawn_lines(view: Ranking) -> list[Line]:
+    """Return the systems in the picture: those with a quality, without base models and known-bad baselines."""
+    people = [line for kind, lines in view.groups for line in lines if kind.type == "human"]
+    return [line for line in (*view.lines, *view.beside, *people) if line.quality is not None]
+
+
+def picture(view: Ranking, link: Link | None = None) -> Markup:
+    """Draw the picture; empty if fewer than two systems have a quality of 1 to 10."""
+    lines = drawn_lines(view)
+    if len(lines) < FEWEST or not view.quality.startswith("quality"):
+        return Markup("")
+    people = next((authors(line) for line in lines if line.asked == PEOPLE), "")
+    legend = {
+        how: f"{text}{people if how == PEOPLE else ''}"
+        for how, text in LEGEND.items()
+        if any(line.asked == how for line in lines)
+    }
+    rendered = template("picture.html").render(
+        view=view,
+        plots=[(name, size, *_plot(lines, size, view)) for name, size in _SIZES.items()],
+        legend=legend,
+        has_aside=any(line.is_aside for line in lines),
+        left=_LEFT,
+        bottom=_BOTTOM,
+        link=link,
+    )
+    return Markup(rendered)  # noqa: S704 - the template escapes
+
+
+def _plot(
+    lines: Sequence[Line], size: tuple[int, int], view: Ranking
+) -> tuple[list[tuple[Line, Spot]], list[tuple[Spot, Spot]], list[tuple[float, str]], list[tuple[float, str]]]:
+    """Lay out a plot: its dots, pairs of one model asked in two ways, and the ticks of both axes."""
+    width, height = size
+    across, up = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    qualities = [line.quality or 0.0 for line in lines]
+    low, high = floor(min(qualities) - 0.2), ceil(max(qualities) + 0.2)
+    places = [
+        (_LEFT + across * line.mark.at / 100, _TOP + up * (high - (line.quality or 0.0)) / (high - low))
+        for line in lines
+    ]
+    first = [line.asked == INDEPENDENT for line in lines]  # the others are few, and stand apart
+    found = spots(places, list(map(_name, lines)), first, (_LEFT, 0.0, width, height - _BOTTOM))
+    dots = list(zip(lines, found, strict=True))
+    models = {(line.entry.result.manifest.system.model_id, line.asked): spot for line, spot in dots if line.rank}
+    pairs = [
+        (spot, models[model, DIFFERENT])
+        for (model, how), spot in models.items()
+        if model and how == INDEPENDENT and (model, DIFFERENT) in models
+    ]
+    x_ticks = [(round(_LEFT + across * at / 100, 1), text) for at, text in view.ticks]
+    y_ticks = [(round(_TOP + up * (high - value) / (high - low), 1), str(value)) for value in range(low, high + 1)]
+    return dots, pairs, x_ticks, y_ticks
+
+
+def spots(places: Sequence[Place], names: Sequence[str], later: Sequence[bool], frame: Box) -> list[Spot]:
+    """Find a place for each name where it covers no dot and no other name; isolated dots come first."""
+    taken = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in places]
+    found: dict[int, Spot] = {}
+
+    def crowd(index: int) -> tuple[bool, int]:
+        x, y = places[index]
+        return later[index], sum(abs(x - other) < 60 and abs(y - above) < 30 for other, above in places)
+
+    for index in sorted(range(len(places)), key=crowd):
+        x, y = (round(end, 1) for end in places[index])
+        found[index] = Spot(x, y)
+        others = [box for i, box in enumerate(taken) if i != index]
+        for spot, box in _candidates(x, y, names[index]):
+            inside = box[0] >= frame[0] and box[1] >= frame[1] and box[2] <= frame[2] and box[3] <= frame[3]
+            line = [] if spot.leader is None else _along((x, y), spot.leader)
+            if inside and not any(_overlap(one, other) for one in (box, *line) for other in others):
+                found[index] = spot
+                taken += [box, *line]
+                break
+    return [found[index] for index in range(len(places))]
+
+
+def _candidates(x: float, y: float, name: str) -> list[tuple[Spot, Box]]:
+    """Return possible places of a name, the nearest first, each with the box that it fills."""
+    found = []
+    for distance in _DISTANCES:
+        for eighth in _DIRECTIONS:
+            right, down = cos(eighth * pi / 4), sin(eighth * pi / 4)
+            at = round(x + distance * right, 1), round(y + distance * down, 1)
+            anchor, share = ("start", 0.0) if right > 0.1 else ("end", 1.0) if right < -0.1 else ("middle", 0.5)
+            left = at[0] - len(name) * _LETTER * share
+            box = left - 1, at[1] - _HEIGHT / 2, left + len(name) * _LETTER + 1, at[1] + _HEIGHT / 2
+            end = round(x + (distance - 3) * right, 1), round(y + (distance - 3) * down, 1)
+            found.append((Spot(x, y, name, anchor, at, end if distance > _LEADER else None), box))
+    return found
+
+
+def _along(start: Place, end: Place) -> list[Box]:
+    """Return small boxes along a line, without its start."""
+    points = [(start[0] + (end[0] - start[0]) * i / 4, start[1] + (end[1] - start[1]) * i / 4) for i in range(2, 5)]
+    return [(x - 1, y - 1, x + 1, y + 1) for x, y in points]
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _name(line: Line) -> str:
+    """Return a system's name without the way in which it was asked, which its form shows; a long one is cut."""
+    if line.asked == PEOPLE:
+        return "people"
+    name = " ".join(line.system.split())
+    return cut_name(name if line.asked == INDEPENDENT else name.removesuffix(f", asked {line.asked}"))
+
+
+def cut_name(name: str) -> str:
+    """Cut a long name in its middle, as names of a series differ at the end."""
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[half + 1 - _LONGEST :]}"
