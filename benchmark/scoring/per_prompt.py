@@ -1,8 +1,8 @@
 """The columns of a result's `per_prompt.parquet`: texts, values, equivalence classes, validity, surprisals.
 
 For users who may not redistribute responses, `write_text_free` writes a result without texts: the column
-`response_facts` replaces `prompt` and `responses`, and everything else stays the same, so code that reads results can
-read both kinds.
+`response_facts` replaces `prompt` and `responses`, surprisals are shortened, and everything else stays the same, so
+code that reads results can read both kinds.
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -201,11 +202,24 @@ def _errors(variances: list[float | None]) -> tuple[float | None, float | None]:
 def write_text_free(folder: Path, out: Path) -> Result:
     """Write a result without its texts; the same result gives the same bytes.
 
-    The id is unchanged, because it is the same result.
+    The id is unchanged, because it is the same result. Surprisals are of single precision, and curves in bits/byte.
     """
     original = require_result(folder)
-    table = without_texts(pq.read_table(folder / PER_PROMPT_FILE))
-    return write_packed(original, table, out)
+    return write_packed(original, with_short_surprisals(without_texts(pq.read_table(folder / PER_PROMPT_FILE))), out)
+
+
+def with_short_surprisals(table: pa.Table) -> pa.Table:
+    """Return a per-prompt table whose surprisals take little space: what no page reads is null, the rest rounded."""
+    if SURPRISALS not in table.column_names:
+        return table
+    rows: Any = table[SURPRISALS].to_pylist()
+    for row in rows:
+        if row is not None:
+            row["curve_bits"] = None
+            for name in ("unconditional_bits", "curve_rate", "curve_rate_se"):
+                row[name] = row[name] and [None if x is None else float(np.float32(x)) for x in row[name]]
+    at = table.schema.get_field_index(SURPRISALS)
+    return table.set_column(at, _SURPRISALS_FIELD, pa.array(rows, _SURPRISALS_FIELD.type))
 
 
 def write_packed(result: Result, table: pa.Table, out: Path) -> Result:

@@ -24,8 +24,10 @@ from divbench.core.files import atomic_file, canonical_json, readable_json, writ
 from leaderboard.data.reference.systems import (
     ABOUT_FILE,
     ACROSS_FILE,
+    ATTACKS,
     GROUPED,
     JUDGED,
+    SHOWN_ATTACKS,
     SUITE,
     SYSTEMS,
     ReferenceSystem,
@@ -59,12 +61,13 @@ class Done:
 
 
 def jobs(systems: Sequence[ReferenceSystem] = SYSTEMS) -> list[tuple[ReferenceSystem, int]]:
-    """The results to make: systems and numbers of responses per prompt."""
+    """The results to make: systems and numbers of responses per prompt; attacks that are not shown at 8 only."""
+    unshown = {attack.name for attack in ATTACKS} - SHOWN_ATTACKS
     return [
         (system, k)
         for system in systems
         for k in (RESPONSES if system.suite == SUITE else RESPONSES[:1])
-        if k <= system.k
+        if k <= system.k and not (system.name in unshown and k == RESPONSES[0])
     ]
 
 

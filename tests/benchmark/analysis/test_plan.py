@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from benchmark.analysis.plan import KNOWN, power, prompts_needed
-from leaderboard.data.board import REFERENCE_TYPES
+from leaderboard.data.reference.build import PROFILE
 from leaderboard.data.reference.results import reference_results
-from leaderboard.data.reference.systems import SUITE
+from leaderboard.data.reference.systems import GROUPED, SUITE
 from tests.conftest import divbench, document
 from tests.test_readme import ROOT
 
@@ -36,10 +36,11 @@ def test_the_number_of_prompts_is_the_smallest_with_the_power(effect: float, wan
 
 
 def classes() -> list[list[list[int]]]:
-    """The classes of ten responses of each system, by prompt; -1 for invalid ones."""
+    """The classes of ten responses of each of nine systems, by prompt; -1 for invalid ones."""
     systems = []
+    known = {system.name for system in GROUPED if system.k == K}
     for folder, result in reference_results().results.items():
-        if result.suite == SUITE and result.k == K and result.manifest.system.type not in REFERENCE_TYPES:
+        if (result.suite, result.k, result.profile) == (SUITE, K, PROFILE) and result.manifest.name in known:
             rows = pq.read_table(folder / "per_prompt.parquet", columns=["prompt_id", "classes", "invalid"]).to_pylist()
             rows.sort(key=lambda row: str(row["prompt_id"]))
             systems.append([valid(row["classes"]["labels"], row["invalid"]) for row in rows])

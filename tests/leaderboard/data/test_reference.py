@@ -15,7 +15,7 @@ import divbench as db
 from benchmark.analysis.across import class_counts, pooled
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import computed, input_of
-from benchmark.scoring.per_prompt import FACTS, write_text_free
+from benchmark.scoring.per_prompt import FACTS, SURPRISALS, with_short_surprisals, write_text_free
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Result, read_result
 from benchmark.scoring.scorer import Options, result_id
@@ -91,6 +91,20 @@ def test_a_result_without_texts_has_all_its_numbers(results: Path, reference: Pa
     assert sha256_of(tmp_path / "again" / PER_PROMPT_FILE) == bare.per_prompt_sha256
     with pytest.raises(InputError, match="there is no result in"):
         write_text_free(tmp_path, tmp_path / "none")
+
+
+def test_surprisals_without_texts_are_of_single_precision() -> None:
+    bits = {"unconditional_bits": [0.1, 2.0], "curve_bits": [1.0], "curve_rate": [1 / 3], "curve_rate_se": [None, 0.1]}
+    table = pa.table({"d_can": [1 / 3, None], SURPRISALS: [{**bits, "bytes": [3], "estimator": "rows"}, None]})
+    assert with_short_surprisals(table.select(["d_can"])).equals(table.select(["d_can"]))
+    first, second = with_short_surprisals(table).to_pylist()
+    assert first["d_can"] == 1 / 3
+    assert first[SURPRISALS]["curve_bits"] is None
+    assert (first[SURPRISALS]["bytes"], first[SURPRISALS]["estimator"]) == ([3], "rows")
+    assert first[SURPRISALS]["unconditional_bits"] == [float(np.float32(0.1)), 2.0]
+    assert first[SURPRISALS]["curve_rate"] == [float(np.float32(1 / 3))]
+    assert first[SURPRISALS]["curve_rate_se"] == [None, float(np.float32(0.1))]
+    assert second == {"d_can": None, SURPRISALS: None}
 
 
 def test_reference_results_stand_among_others_once(results: Path, reference: Path, tmp_path: Path) -> None:
