@@ -290,7 +290,7 @@ def solution_pairs(
     import pyarrow.parquet as pq
 
     from datasets_build.gssbench import PAIRS
-    from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
+    from datasets_build.gssbench.questions import read_questions, solution_path_pairs
     from datasets_build.schema import conform
     from divbench.core.errors import ConfigurationError, InputError, counted
     from divbench.core.files import atomic_file

@@ -17,10 +17,26 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from datasets_build.scenarios.texts import INCOHERENT, Form, Topic, forms, noise, topic
 from datasets_build.word_banks import word_bank
+from divbench.core.errors import ConfigurationError
 from divbench.core.rng import different, pick, shuffled, some, stream
 
+VERSION = "1.0.0"
+SEED = 0
+SCHEMA = pa.schema(
+    [
+        pa.field("set_id", pa.string(), nullable=False),
+        pa.field("context", pa.string(), nullable=False),
+        pa.field("responses", pa.list_(pa.string()), nullable=False),
+        pa.field("family", pa.string(), nullable=False),
+        pa.field("modes", pa.int32()),  # null for noise, mixed and scrambled, which have no number of modes
+        pa.field("mode_of", pa.list_(pa.int32())),  # one entry per response; null if `modes` is null
+        pa.field("draw", pa.int32(), nullable=False),
+    ]
+)
 TOPICS = ("about_bread", "about_train_journey", "about_garden", "about_night_sky", "about_music")
 RESPONSES = 10
 SEA_PROMPT = "Write a short piece about the sea."
@@ -150,3 +166,18 @@ def _scrambled(words: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
         order = shuffled(rng, range(len(PATTERN)))
         if tuple(PATTERN[i] for i in order) != PATTERN:
             return tuple(words[i] for i in order)
+
+
+_ROWS: dict[str, Callable[[int], Iterator[dict[str, Any]]]] = {
+    "scenarios": scenarios,
+    "mode_count": mode_count,
+    "pos_pattern": pos_pattern,
+}
+SPLITS: tuple[str, ...] = tuple(_ROWS)
+
+
+def rows(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
+    """Make the rows of one split, each with the fields of `SCHEMA`; every set has its own random stream."""
+    if split not in _ROWS:
+        raise ConfigurationError(f"no split {split!r}", f"one of {', '.join(SPLITS)}")
+    return _ROWS[split](seed)

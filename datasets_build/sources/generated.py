@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from datasets_build import gssbench, scenarios
+from datasets_build import gssbench
+from datasets_build.scenarios import sets
 from datasets_build.schema import PROMPTS
 from datasets_build.sources.source import Fetch, Row, Split, described
 
@@ -41,6 +42,6 @@ GSSBENCH = described(
         "gssbench_prompts": (gssbench.PROMPTS, (Split("prompts", lambda _: gssbench.prompts(), (), 5204),)),
     },
 )
-_SETS = _splits(scenarios.rows, scenarios=25, mode_count=200, pos_pattern=40)
-SCENARIOS = described("scenarios", scenarios.VERSION, {"scenarios": (scenarios.SCHEMA, _SETS)})
+_SETS = _splits(sets.rows, scenarios=25, mode_count=200, pos_pattern=40)
+SCENARIOS = described("scenarios", sets.VERSION, {"scenarios": (sets.SCHEMA, _SETS)})
 DEMO = described("demo", "1.0.0", {"demo": (PROMPTS, (Split("prompts", _demo_prompts, (), 24),))})

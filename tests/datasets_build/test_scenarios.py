@@ -13,8 +13,7 @@ import pytest
 
 from benchmark.metrics import METRICS
 from benchmark.scoring.inputs import score_set
-from datasets_build.scenarios import SCHEMA, SEED, SPLITS, VERSION, rows
-from datasets_build.scenarios.sets import FAMILIES, sea_forms, topics
+from datasets_build.scenarios.sets import FAMILIES, SCHEMA, SEED, SPLITS, VERSION, rows, sea_forms, topics
 from datasets_build.scenarios.texts import INCOHERENT, Form, noise
 from datasets_build.schema import conform
 from datasets_build.word_banks import word_bank

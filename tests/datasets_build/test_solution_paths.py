@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datasets_build.gssbench import PAIRS
-from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
+from datasets_build.gssbench.questions import read_questions, solution_path_pairs
 from datasets_build.schema import conform
 from divbench.core.errors import ConfigurationError, InputError
 from tests.conftest import divbench, document
