@@ -8,7 +8,7 @@ import csv
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -105,29 +105,14 @@ class Inputs:
         return qwen25.read_mean_curves(self.file(qwen25.path_of(name)), self.labelled(name)).columns
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A difference with a known reason. It is bound to these two numbers, so that it hides no other difference."""
-
-    table: str
-    row: str
-    column: str
-    printed: str  # the number, as in `published/`
-    ours: str  # the recomputed number, to the digits shown
-    reason: str
-
-    def explains(self, published: Published, ours: float) -> bool:
-        """Whether the two numbers are those of this difference."""
-        key = self.table, self.row, self.column, self.printed
-        digits = len(self.ours.partition(".")[2])
-        return key == (published.table, *published.place, published.printed) and _rounds_to(ours, self.ours, digits)
-
-
-KNOWN: tuple[Known, ...] = tuple(
-    Known(table, row, column, printed, ours, difference["reason"])
+# Differences with a known reason, by table, row, column and the printed number: ours, to the digits shown, and the
+# reason. Each is bound to these two numbers, so that it hides no other difference.
+Known = Mapping[tuple[str, str, str, str], tuple[str, str]]
+KNOWN: Known = {
+    (table, row, column, printed): (ours, difference["reason"])
     for difference in tomllib.loads((PUBLISHED / "known.toml").read_text(encoding="utf-8"))["differences"]
     for table, row, column, printed, ours in difference["numbers"]
-)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +161,7 @@ class Reproduced:
         return {"id": self.id, "title": self.title, "notes": self.notes, "counts": self.counts, "cells": cells}
 
 
-def compare(published: Published, ours: tuple[float, str] | Missing, known: Iterable[Known] = KNOWN) -> Cell:
+def compare(published: Published, ours: tuple[float, str] | Missing, known: Known = KNOWN) -> Cell:
     """Compare a published number with ours."""
     if isinstance(ours, Missing):
         return Cell(published, None, "cannot", ours.reason)
@@ -185,13 +170,13 @@ def compare(published: Published, ours: tuple[float, str] | Missing, known: Iter
         return Cell(published, None, "differs without a known reason", "ours is not a number")
     if published.agrees(value):
         return Cell(published, value, "same", about)
-    for difference in known:
-        if difference.explains(published, value):
-            return Cell(published, value, "differs", difference.reason)
+    expected, reason = known.get((published.table, *published.place, published.printed), ("nan", ""))
+    if _rounds_to(value, expected, len(expected.partition(".")[2])):
+        return Cell(published, value, "differs", reason)
     return Cell(published, value, "differs without a known reason", about)
 
 
-def compare_all(published: Sequence[Published], ours: Ours, known: Iterable[Known] = KNOWN) -> tuple[Cell, ...]:
+def compare_all(published: Sequence[Published], ours: Ours, known: Known = KNOWN) -> tuple[Cell, ...]:
     """Compare all numbers of a table, in the order of the published numbers; each must have one counterpart."""
     places = {number.place for number in published}
     if places != ours.keys():
