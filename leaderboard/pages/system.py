@@ -26,7 +26,7 @@ from leaderboard.app.components import FIGURES, error_line
 from leaderboard.app.navigation import footer
 from leaderboard.app.permalinks import MAX_VALUE
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry, facts, ranking_column
-from leaderboard.data.kinds import KINDS
+from leaderboard.data.kinds import KINDS, kind_of
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.pages import page_text
@@ -55,7 +55,6 @@ LIST_PATH = "systems"
 OTHER_SHOWN = "The table that the link asks for is not here. Another one is shown."
 NO_SYSTEM = "The system that the link asks for is not here: it was withdrawn, or the link is incomplete."
 LISTED = 60  # systems on a page of the list
-_TYPES: Mapping[str, str] = {kind.type: kind.plural for kind in KINDS}
 _CURVE = "classes-plot"
 _RANKED = 10**5  # systems × prompts up to which all overview metrics are ranked; above, that takes seconds
 _FEWEST = 3  # minimum number of prompts for a correlation
@@ -313,12 +312,11 @@ def _offered(live: LiveResults) -> list[Board]:
     return [board for board in live.snapshot().boards if ranking_column(board) is not None]
 
 
-def _by_type(board: Board) -> dict[str, list[tuple[str, str]]]:
-    """Return the label and permalink id of each system by type, known-bad baselines last."""
-    groups: dict[str, list[tuple[str, str]]] = {name: [] for name in _TYPES.values()}
+def _by_kind(board: Board) -> dict[str, list[tuple[str, str]]]:
+    """Return the label and permalink id of each system by the plural of its kind, known-bad baselines last."""
+    groups: dict[str, list[tuple[str, str]]] = {kind.plural: [] for kind in KINDS}
     for choice, entry in zip(system_choices(board), board.entries, strict=True):
-        kind = entry.result.manifest.system.type
-        groups.setdefault(_TYPES.get(kind, kind), []).append(choice)
+        groups[kind_of(entry).plural].append(choice)
     return {name: choices for name, choices in groups.items() if choices}
 
 
@@ -332,7 +330,7 @@ def _answer(live: LiveResults, choices: Mapping[str, str], navigation: Any) -> R
     board, entry = having[0] if having else (boards[0], first_entry(boards[0]))
     index = board.entries.index(entry)
     own = system_ids(board)[index]
-    groups = {name: [(*each, each[1] == own) for each in systems] for name, systems in _by_type(board).items()}
+    groups = {name: [(*each, each[1] == own) for each in systems] for name, systems in _by_kind(board).items()}
     frame = _frame(live, navigation, board, ("system", "System", groups), PATH)
     try:
         page = _page(live, board, index)
@@ -364,7 +362,7 @@ def _listed(live: LiveResults, choices: Mapping[str, str], navigation: Any, *, s
     if board is None:
         page = Page("System", (Part(lines=(page_text.NO_RESULTS,)),))
         return HTMLResponse(render(page, asset_address(), navigation, live.snapshot().warnings), 404)
-    systems = [(name, *each) for name, group in _by_type(board).items() for each in group]
+    systems = [(name, *each) for name, group in _by_kind(board).items() for each in group]
     systems = [each for each in systems if all(word in each[1].casefold() for word in words.casefold().split())]
     asked, last = choices.get("page", ""), max(1, -(-len(systems) // LISTED))
     number = min(max(int(asked), 1), last) if re.fullmatch("[0-9]{1,6}", asked) else 1
