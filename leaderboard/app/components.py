@@ -54,7 +54,8 @@ def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Datafr
 
     It has no button to copy it: a spreadsheet would run a name that begins with "=". Downloads are escaped.
     """
-    arguments: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen"], **more}
+    arguments: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen"]} | more
+    arguments.setdefault("wrap", True)  # on a phone, long names would look the same
     return gr.Dataframe(label=label, max_height=height, elem_id=name, **arguments)
 
 

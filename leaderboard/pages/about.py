@@ -16,10 +16,7 @@ from leaderboard.pages.page_text import CITE
 from submissions.gaming.baselines import DERIVED, find_attack
 
 PUBLISHED = Path(__file__).parents[1] / "published"
-_COLUMNS = (
-    *("system", "mode", "distinct", "utility", "metric_version", "prompts"),
-    *("date", "source", "note", "distinct_as_printed"),
-)
+_COLUMNS = ("system", "distinct", "utility", "prompts", "date", "source", "note", "distinct_as_printed")
 _NUMBERS = ("distinct", "utility", "distinct_as_printed")
 _BASELINES = "; ".join(f"`{name}` ({find_attack(name).about})" for name in DERIVED)
 HOW_IT_WORKS = (Path(__file__).parent / "how_it_works.md").read_text(encoding="utf-8").replace("BASELINES", _BASELINES)
@@ -45,7 +42,7 @@ def versions() -> Table:
 
 
 def published() -> Table:
-    """Return results published by others, with source and date."""
+    """Return results published by others; a name says in which mode and by which version it was measured."""
 
     def cell(column: str, text: str) -> Cell:
         return number_cell(float(text), number(float(text), 2)) if column in _NUMBERS else text
@@ -53,7 +50,10 @@ def published() -> Table:
     rows = []
     for path in sorted(PUBLISHED.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
-            rows += [[cell(name, row[name]) for name in _COLUMNS] for row in csv.DictReader(file)]
+            for row in csv.DictReader(file):
+                mode = "" if row["mode"] == "resample" else f", {row['mode']}"
+                row["system"] += f"{mode} (NoveltyBench {row['metric_version']})"
+                rows.append([cell(name, row[name]) for name in _COLUMNS])
     return Table("", _COLUMNS, rows)
 
 
@@ -74,4 +74,4 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 def _table(table: Table, label: str, name: str) -> None:
     arguments = components.content(table)
-    components.table(label, name, height=640, wrap=True, show_search="filter", buttons=["copy"], **arguments)
+    components.table(label, name, height=640, show_search="filter", buttons=["copy"], **arguments)

@@ -36,6 +36,7 @@ from leaderboard.pages.systems import (
     first_systems,
     indices_of,
     score_cells,
+    system_choices,
     system_ids,
     system_labels,
 )
@@ -174,15 +175,17 @@ def compare_table(board: Board, indices: Sequence[int], gaps: Sequence[Gap]) -> 
     names = [f"mean of {labels[index]}" for index in indices]
     counts = ("prompts won", "tied", "lost")
     columns = (
-        *("metric", "finding", "pair", *names, "difference [95%]", "d_z [95%]", *counts),
+        *("metric", "difference [95%]", "finding", *names, "pair", "d_z [95%]", *counts),
         *("p (Holm)", "p", "prompts"),
     )
     means = {gap.column.signature: score_cells(board, gap.column) for gap in gaps}
     rows: list[tuple[Cell, ...]] = [
         (
-            *(gap.column.label, gap.finding, gap.pair),
-            *(means[gap.column.signature][index] for index in indices),
+            gap.column.label,
             estimate_cell(gap.difference.value, gap.difference.low, gap.difference.high),
+            gap.finding,
+            *(means[gap.column.signature][index] for index in indices),
+            gap.pair,
             estimate_cell(gap.d_z.value, gap.d_z.low, gap.d_z.high, 2),
             *(gap.wins, gap.ties, gap.losses),
             number_cell(gap.p_holm, p_value(gap.p_holm)),
@@ -271,7 +274,11 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
         zeroline=False,
     )
     one, other = (inert_name(name, LABEL) for name in pairs[0]) if len(pairs) == 1 else ("first", "second")
-    figure.update_xaxes(title_text=f"d_z<br>← {other} better<br>{one} better →", title_font_size=14, zeroline=False)
+    figure.update_xaxes(zeroline=False)
+    # Not the axis's title, which is centred, so that a narrow screen would cut it.
+    at = {"xref": "paper", "yref": "paper", "x": 1, "y": 0, "xanchor": "right", "yanchor": "top", "yshift": -22}
+    figure.add_annotation(text=f"d_z<br>← {other} better<br>{one} better →", align="right", showarrow=False, **at)
+    figure.update_layout(margin_b=90)
     figure.update_layout(showlegend=len(pairs) > 1)  # for one pair, the x-axis names both systems
     return figure
 
@@ -382,7 +389,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     )
     prompt = gr.Dropdown([], label="Prompt", elem_id="prompt")
     text = gr.Textbox("", label="Text of the prompt", interactive=False, lines=2, elem_id="asked")
-    responses = components.table("Responses side by side", "responses", height=700, wrap=True)
+    responses = components.table("Responses side by side", "responses", height=700)
     with gr.Row(elem_classes="downloads"):
         buttons = [gr.Button("", size="sm", visible=False, elem_id=f"explore-{i}") for i in range(1, MOST + 1)]
     controls, reading = [table, systems, metrics, by, prompt], [text, responses, *buttons]
@@ -434,7 +441,7 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
     return [
         gr.Dropdown(board_choices(snapshot.boards), value=board.name, info=hint("table", board.name)),
         gr.Dropdown(
-            list(zip(system_labels(board), ids, strict=True)),
+            system_choices(board),
             value=systems,
             info=components.several_missing_hint(choices, "systems", ids, MOST),
         ),

@@ -23,7 +23,7 @@ from submissions.untrusted.plain_text import shortened
 SAMPLES = 5
 _LONGEST = 300  # maximum number of characters of a text in a sample
 _LISTED = 3  # maximum number of items of a list in a sample
-_TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # high enough for all rows
+_TABLE: dict[str, Any] = {"buttons": ["copy"], "height": 2000}  # high enough for all rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 import gradio as gr
 
@@ -44,8 +43,6 @@ ANY = "any"
 BLOCK = 500  # maximum number of prompts in a dropdown
 _LABEL = 70  # maximum number of characters of a prompt in a dropdown
 _CHOICES = ("table", "system", "category", "q", "prompt")
-# Makes the permalink absolute: the server knows only its query.
-_ABSOLUTE = "(query) => query.startsWith('?') ? window.location.origin + window.location.pathname + query : query"
 # The width of the response column is relative, so that narrow screens show it in full beside the class.
 _WIDTHS: dict[str, int | str] = {"class": 140, "response": "62%", "#": 50, "note": 200, "bytes": 80}
 
@@ -128,19 +125,18 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         back = gr.Button("Previous prompt", size="sm", elem_id="previous")
         forward = gr.Button("Next prompt", size="sm", elem_id="next")
     text = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
-    responses = components.table("Responses, grouped by class", "responses", height=900, wrap=True)
+    responses = components.table("Responses, grouped by class", "responses", height=900)
     note = components.note("note", 2)
-    link = gr.Textbox("", label="Permalink", interactive=False, max_lines=4, buttons=["copy"], elem_id="link")
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
-            scores = components.table("Scores of this prompt", "scores", height=560, wrap=True)
+            scores = components.table("Scores of this prompt", "scores", height=560)
         with gr.Column(min_width=320):
             curve = components.figure(
                 "curve", "a_k: surprisal of the response at position k, given the k − 1 responses before it"
             )
             points = components.table("Data of the curve", "places", height=260)
     controls = [table, system, category, query, prompt]
-    outputs = [text, responses, note, link, scores, curve, points, *_requested(live, controls)]
+    outputs = [text, responses, note, scores, curve, points, *_requested(live, controls)]
     wire(
         page,
         live,
@@ -161,7 +157,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             **QUIET,
         )
         moved.then(None, controls, None, js=remember(_CHOICES)).then(None, js=count_on("shown"))
-    link.change(None, link, link, js=_ABSOLUTE, api_visibility="private")
 
 
 def _requested(live: LiveResults, controls: Sequence[Any]) -> list[Any]:
@@ -176,7 +171,7 @@ def _requested(live: LiveResults, controls: Sequence[Any]) -> list[Any]:
             add = gr.Button("Contribution of each response", size="sm", elem_id="read-added")
         note = components.note("deeper-note", 2)
         strip = components.figure("strip", visible=False)
-        tokens = components.table("Data of the figure", "tokens", height=420, wrap=True, visible=False)
+        tokens = components.table("Data of the figure", "tokens", height=420, visible=False)
         added = components.table("Contribution of each response to diversity", "added", height=420, visible=False)
     for button, analyse, outputs in ((read, _tokens, [note, strip, tokens]), (add, _contributions, [note, added])):
 
@@ -324,7 +319,7 @@ def _shown(live: LiveResults, choices: Mapping[str, Any]) -> list[Any]:
     try:
         board, view = _view(live.snapshot(), choices)
     except DivBenchError as error:
-        nothing = ["", components.no_table(), components.error_line(error), "", components.no_table(), *hidden[:2]]
+        nothing = ["", components.no_table(), components.error_line(error), components.no_table(), *hidden[:2]]
         return [*nothing, gr.Button(interactive=True), gr.Button(interactive=True), "", *hidden]
     texts = [response.text for response in view.responses]
     reasons = {
@@ -336,7 +331,6 @@ def _shown(live: LiveResults, choices: Mapping[str, Any]) -> list[Any]:
         view.prompt.text,
         _response_table(view),
         " ".join([summary(view), *remarks(view, board.profile)]),
-        "?" + urlencode({name: choices[name] for name in ("table", "system", "prompt")}),
         components.filled(scores_table(view)),
         components.drawn(position_curve_figure(view)),
         components.filled(curve_table(view.curve)) if view.curve else components.no_table(),

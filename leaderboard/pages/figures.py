@@ -259,8 +259,8 @@ def systems_figure(
 def axis_title(column: Column) -> str:
     """Return the title of an axis with an arrow to its better end; on a vertical axis the title is rotated."""
     better = {1: "→ better", -1: "← better", 0: ""}[better_end(column)]
-    parts = [inert(column.label, NAME), f"[{inert(column.unit, NAME)}]" if column.unit else "", better]
-    return " ".join(filter(None, parts))
+    parts = [f"[{inert(column.unit, NAME)}]" if column.unit else "", better]
+    return "<br>".join(filter(None, [inert(column.label, NAME), " ".join(filter(None, parts))]))
 
 
 def _range(estimates: Sequence[Estimate]) -> tuple[float, float]:

@@ -205,11 +205,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         agree = components.table("Data of the figure: Spearman's rho", "agreement", pinned_columns=1)
     with gr.Accordion("One metric: definition, failures, disagreements", open=False, elem_id="details") as details:
         metric = gr.Dropdown([], label="Metric", elem_id="metric")
-        about = components.table("Definition", "about-metric", height=1200, wrap=True)
+        about = components.table("Definition", "about-metric", height=1200)
         worst = components.table(page_text.WORST, "worst", pinned_columns=1)
         case = gr.Dropdown([], label="Read a response set", elem_id="case")
         context = gr.Textbox("", label="Prompt or context", interactive=False, lines=2, elem_id="context")
-        responses = components.table("Responses", "case-responses", wrap=True)
+        responses = components.table("Responses", "case-responses")
 
     def show(choices: Mapping[str, Any]) -> list[Any]:
         boards = live.snapshot().boards

@@ -233,7 +233,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         note = components.note("note")
         with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
             gr.Markdown(page_text.COLUMNS)
-            meaning = components.table("Columns of this table", "columns-table", wrap=True)
+            meaning = components.table("Columns of this table", "columns-table")
     above = (suite, k, measured, query, prompt, table)
     controls = (*above, other, preset, own, types, modes, weights, size, licence, since)
     names = [str(control.elem_id) for control in controls]

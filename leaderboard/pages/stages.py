@@ -188,16 +188,16 @@ def contrasts(
 
 def contrasts_table(pairs: Sequence[Contrast], column: Column) -> Table:
     """Return the contrasts, one row per pair; if any pair is untested, the last column says why."""
-    sides = ("prompts", "first", "second", "difference [95% interval]")
-    columns = ("stages", "finding", *sides, "d_z", "p", "p (Holm)", "untested because")
+    sides = ("prompts", "first", "second")
+    columns = ("stages", "difference [95%]", "finding", *sides, "d_z", "p", "p (Holm)", "untested because")
     rows: list[tuple[Cell, ...]] = [
         (
             f"{c.a} − {c.b}",
+            estimate_cell(c.difference, c.low, c.high, 3),
             finding(c.p_holm, c.difference, c.means_agree, (c.a, c.b), column),
             c.n,
             c.mean_a,
             c.mean_b,
-            estimate_cell(c.difference, c.low, c.high, 3),
             number_cell(c.d_z, number(c.d_z, 2)),
             number_cell(c.p, p_value(c.p)),
             number_cell(c.p_holm, p_value(c.p_holm)),

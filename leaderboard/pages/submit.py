@@ -184,7 +184,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         )
         which = gr.Dropdown([], label="History of", elem_id="submission")
         about = components.note("details", 2)
-        history = components.table("History", "history", visible=False, wrap=True)
+        history = components.table("History", "history", visible=False)
     inputs, outputs = [upload.way, states, which], [*upload.panels, text, queue, about, history]
     show = partial(_shown, live)
 
@@ -296,7 +296,7 @@ def _number(label: str) -> gr.Textbox:
 
 def _verdict(intake: Intake) -> _Verdict:
     text = gr.Textbox(label="Result", visible=False, interactive=False, lines=2, max_lines=12, elem_id="verdict")
-    problems = components.table("Problems by row", "problems", visible=False, wrap=True)
+    problems = components.table("Problems by row", "problems", visible=False)
     with gr.Row():
         words = "Download the submission (zip)"
         download = gr.DownloadButton(words, visible=False, elem_id="zip", scale=0, min_width=260)

@@ -44,7 +44,6 @@ from leaderboard.pages.systems import (
     first_entry,
     group_name,
     rank_text,
-    system_choices,
     system_ids,
     system_labels,
 )
@@ -88,11 +87,12 @@ _FACTS = {
     "submission_id": "submission id",
     "result_id": "result id",
 }
-# Fields of the manifest about the generation; like the origin and the notes, they are left out if they are not stated.
+# Fields of the manifest about the generation; like counts, the origin and the notes, left out if they are not stated.
 _GENERATION = (
     *("top_k", "top_p", "max_tokens", "chat_template", "prompt_template", "system_prompt", "thinking", "stop"),
     "software",
 )
+_IF_STATED = (*_GENERATION, "responses", "not_answered", "cut_off", "origin", "notes")
 _MODES: Mapping[str, str] = {
     "resample": "the same prompt each time",
     "paraphrase": "paraphrases of the prompt",
@@ -111,7 +111,7 @@ def facts_table(board: Board, index: int) -> Table:
     known["notes"] = manifest.notes
     if known["mode"] is not None:
         known["mode"] += f": {_MODES[known['mode']]}"
-    names = [name for name in _FACTS if name not in (*_GENERATION, "origin", "notes") or known[name]]
+    names = [name for name in _FACTS if name not in _IF_STATED or known[name] not in (None, "")]
     rows = [(_FACTS[name], fact_text(name, known[name]) or "unknown") for name in names]
     title = "How it was sampled, and where its result comes from"
     return Table(title, ("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
@@ -138,7 +138,7 @@ def scores_table(board: Board, index: int, standing: Sequence[tuple[Column, Stan
         missing = sum(cell.missing.values()) or None
         rows.append((column.label, mean, rank, direction_text(column), missing, str(column.signature)))
     columns = ("metric", "mean [95% interval]", "rank", "direction", "prompts without a value", "signature")
-    return Table("Mean over prompts [95% interval]", columns, rows)
+    return Table(f"Mean over prompts [95% interval], k = {board.k}", columns, rows)
 
 
 def extreme_prompts(values: Floats, direction: int) -> tuple[list[int], list[int]]:
@@ -315,8 +315,8 @@ def _offered(live: LiveResults) -> list[Board]:
 def _by_kind(board: Board) -> dict[str, list[tuple[str, str]]]:
     """Return the label and permalink id of each system by the plural of its kind, known-bad baselines last."""
     groups: dict[str, list[tuple[str, str]]] = {kind.plural: [] for kind in KINDS}
-    for choice, entry in zip(system_choices(board), board.entries, strict=True):
-        groups[kind_of(entry).plural].append(choice)
+    for text, own, entry in zip(system_labels(board), system_ids(board), board.entries, strict=True):
+        groups[kind_of(entry).plural].append((text, own))
     return {name: choices for name, choices in groups.items() if choices}
 
 

@@ -8,6 +8,7 @@ from benchmark.analysis.ranking import Standing
 from benchmark.metrics import FAMILIES, METRICS
 from divbench.core.tables import Cell, estimate_cells
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry, distinct_labels
+from leaderboard.data.kinds import KINDS, kind_of
 from submissions.untrusted.plain_text import shortened
 
 DEFAULT_LINES = 8  # lines that can be distinguished in one figure
@@ -83,8 +84,10 @@ def find_entry(board: Board, start: str | None) -> Entry | None:
 
 
 def system_choices(board: Board) -> list[tuple[str, str]]:
-    """Return the label and permalink id of each system, for a dropdown."""
-    return [(shortened(label, 80), i) for label, i in zip(system_labels(board), system_ids(board), strict=True)]
+    """Return the label and permalink id of each system, for a dropdown, by kind; kinds without ranks are named."""
+    kinds = [kind_of(entry) for entry in board.entries]
+    systems = sorted(zip(kinds, system_labels(board), system_ids(board), strict=True), key=lambda s: KINDS.index(s[0]))
+    return [(shortened(text, 80) + ("" if kind.is_ranked else f" · {kind.name}"), i) for kind, text, i in systems]
 
 
 def board_choices(boards: Sequence[Board], *, suites: bool = True) -> list[tuple[str, str]]:

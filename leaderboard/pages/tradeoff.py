@@ -29,6 +29,7 @@ from leaderboard.pages.systems import (
     heading,
     indices_of,
     score_cells,
+    system_choices,
     system_ids,
     system_labels,
 )
@@ -125,10 +126,10 @@ def tradeoff_table(board: Board, view: Tradeoff) -> Table:
     cells = [score_cells(board, column) for column in (view.x, view.y)]
     words = {True: "yes", False: "no", None: "not eligible"}
     rows = [
-        (point.label, point.type, cells[0][point.index], cells[1][point.index], words[point.on_front])
+        (point.label, cells[0][point.index], cells[1][point.index], point.type, words[point.on_front])
         for point in view.points
     ]
-    return Table("", ("system", "type", heading(view.x), heading(view.y), "on front"), rows)
+    return Table("", ("system", heading(view.x), heading(view.y), "type", "on front"), rows)
 
 
 def about_tradeoff(board: Board, view: Tradeoff) -> str:
@@ -199,10 +200,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             classes_plot = components.figure("classes-plot")
         with gr.Column(min_width=320):
             patience_plot = components.figure("patience-plot")
-    classes = components.table(
-        f"Expected different valid responses among m {_RANGE}", "classes", pinned_columns=1, wrap=True
-    )
-    patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1, wrap=True)
+    classes = components.table(f"Expected different valid responses among m {_RANGE}", "classes", pinned_columns=1)
+    patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1)
     lacking = components.note("no-patience", text=page_text.NO_PATIENCE)
     wire(
         page,
@@ -240,7 +239,7 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
         gr.Dropdown(labels, value=y, info=hint("y", y)),
         chosen(choices, "front", [value for _, value in _ELIGIBLE], "systems"),
         gr.Dropdown(
-            list(zip(system_labels(board), ids, strict=True)),
+            system_choices(board),
             value=curved,
             info=components.several_missing_hint(choices, "systems", ids, MOST_LINES),
         ),
@@ -265,7 +264,7 @@ def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) 
     return [
         components.drawn(tradeoff_figure(view)),
         about_tradeoff(board, view),
-        components.filled(table),
+        components.filled(table, label=f"Mean over prompts [95% interval], k = {board.k}"),
         *components.files(downloads.write(table.frame(), f"{board.name}-tradeoff")),
         *_curve_views(distinct_curves(board, indices), names, "responses m", "expected different valid responses"),
         *_curve_views(utilities, names, "patience p", "utility (0 to 10)"),

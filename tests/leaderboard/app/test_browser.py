@@ -151,7 +151,7 @@ def test_compare_follows_its_controls_and_shows_responses(address: str, browser:
     open_page(browser, f"{address}/compare?systems={ids[0]},{ids[1]}&prompt=demo-05")
     assert query(browser).get("prompt", ["demo-05"]) == ["demo-05"]
     gaps, responses = rows(browser, "gaps"), rows(browser, "responses")
-    assert {row[2] for row in gaps} == {" − ".join(" ".join(name.split()) for name in system_labels(board)[:2])}
+    assert {row[5] for row in gaps} == {" − ".join(" ".join(name.split()) for name in system_labels(board)[:2])}
     assert len(responses) == board.k
     choose(browser, "show", "everything")
     assert len(rows(browser, "gaps")) > len(gaps)
@@ -176,7 +176,6 @@ def test_explore_shows_the_responses_of_the_result_and_steps_through_prompts(
     press(browser, "next", "shown")
     assert value(browser, "asked") == prompts[0].text
     assert query(browser)["prompt"] == [prompts[0].prompt_id]
-    assert f"prompt={prompts[0].prompt_id}" in value(browser, "link")
     press(browser, "previous", "shown")
     assert value(browser, "asked") == prompts[-1].text
 

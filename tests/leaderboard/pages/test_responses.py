@@ -17,6 +17,7 @@ from benchmark.scoring.results import PER_PROMPT_FILE
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry, frame
+from leaderboard.data.kinds import KINDS, kind_of
 from leaderboard.data.scores import prompt_row
 from leaderboard.pages.explore import ANY, matching
 from leaderboard.pages.responses import (
@@ -32,7 +33,7 @@ from leaderboard.pages.responses import (
     scores_table,
     summary,
 )
-from leaderboard.pages.systems import find_entry, first_entry, system_choices
+from leaderboard.pages.systems import find_entry, first_entry, system_choices, system_ids
 from submissions.checking.validate import open_submission
 from tests.benchmark.fakes import HashLM
 from tests.leaderboard.boards import load_boards
@@ -254,7 +255,12 @@ def test_a_system_is_found_by_the_start_of_an_id_and_never_by_its_name(board: Bo
         assert find_entry(board, result.manifest.name) is None
     assert find_entry(board, None) is find_entry(board, "") is find_entry(board, board.entries[0].result.result_id[:5])
     assert find_entry(board, "zzzzzz") is None
-    assert [find_entry(board, value) for _, value in system_choices(board)] == list(board.entries)
+    choices = system_choices(board)
+    assert sorted(value for _, value in choices) == sorted(system_ids(board))
+    kinds = [kind_of(found) for _, value in choices if (found := find_entry(board, value))]
+    assert kinds == sorted(kinds, key=KINDS.index)  # grouped, and those without ranks say what they are
+    named = [text.endswith(f" · {kind.name}") for (text, _), kind in zip(choices, kinds, strict=True)]
+    assert named == [not kind.is_ranked for kind in kinds]
 
 
 def test_unscorable_sets_have_no_curve_but_their_reason(board: Board, odd: Path) -> None:

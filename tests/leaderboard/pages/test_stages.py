@@ -161,7 +161,7 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str) -> None
         assert c.p == pytest.approx(p[-1])
     assert [c.p_holm for c in found] == pytest.approx(holm(p).tolist())
     table = contrasts_table(found, column)
-    assert [row[1] for row in table.values] == [
+    assert [row[2] for row in table.values] == [
         "no significant difference"
         if (c.p_holm or 0) >= 0.05
         else f"{c.a if ((c.difference or 0) > 0) == (column.direction > 0) else c.b} more diverse"
@@ -170,7 +170,7 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str) -> None
         for c, p_of_means in zip(found, of_means, strict=True)
     ]
     assert [row[0] for row in table.values] == ["base − SFT", "SFT − DPO"]
-    assert [row[5] for row in table.values] == [c.difference for c in found]
+    assert [row[1] for row in table.values] == [c.difference for c in found]
     assert "untested because" not in table.columns
 
 
@@ -181,7 +181,7 @@ def test_few_prompts_are_not_tested_and_it_is_said(board: Board, series: Series)
     assert [row[-1] for row in table.values] == ["fewer than 5 pairs"] * 2
     assert [row[7] for row in table.values] == [None, None]
     assert table.texts[0][7] == ""
-    assert [row[1] for row in table.values] == ["not tested"] * 2
+    assert [row[2] for row in table.values] == ["not tested"] * 2
 
 
 def test_quantiles_are_numpys_and_missing_values_leave(series: Series) -> None:

@@ -126,11 +126,11 @@ def test_the_table_says_what_the_points_are(board: Board) -> None:
     view = tradeoff_table(board, made)
     by_label = {point.label: point for point in made.points}
     texts = Table("", ("x", "y"), list(zip(score_cells(board, x), score_cells(board, y), strict=True))).texts
-    assert view.columns[2:4] == ("distinct_k", "utility_k")
+    assert view.columns[1:3] == ("distinct_k", "utility_k")
     for values, shown in zip(view.values, view.texts, strict=True):
         point = by_label[str(values[0])]
-        assert values[2:4] == point.at
-        assert shown[2:4] == texts[point.index]
+        assert values[1:3] == point.at
+        assert shown[1:3] == texts[point.index]
     said = [row[4] for row in view.texts]
     assert said == sorted(said, key=["yes", "no", "not eligible"].index)
     on = about_tradeoff(board, made).split(".")[0]
@@ -148,7 +148,7 @@ def test_the_figure_has_the_points_the_steps_of_the_front_and_its_better_ends(bo
     assert sorted(pair for trace in traces for pair in zip(trace.x, trace.y, strict=True)) == sorted(
         point.at for point in view.points
     )
-    assert figure.layout.xaxis.title.text == "distinct_k [classes] → better"
+    assert figure.layout.xaxis.title.text == "distinct_k<br>[classes] → better"
     assert figure.layout.yaxis.title.text.endswith("← better")
     turned = tradeoff_figure(tradeoff(board, down, up, baselines=True)).data[0]
     assert (front.line.shape, turned.line.shape) == ("vh", "hv")  # steps turn at the corner that is worse
