@@ -1,4 +1,4 @@
-"""What kind of system an entry is, and the facts about it that a row shows: size, weights, date, model link, cut."""
+"""What kind of system an entry is, and the facts about it that a row shows: size, weights, model link, cut."""
 
 import re
 from dataclasses import dataclass
@@ -81,12 +81,6 @@ def weights_of(entry: Entry) -> Literal["open weights", "closed weights"] | None
     """Whether the weights are open; None if it is not known."""
     is_open = entry.result.manifest.system.open_weights
     return None if is_open is None else "open weights" if is_open else "closed weights"
-
-
-def date_of(entry: Entry) -> str | None:
-    """The day on which the responses were sampled, as YYYY-MM-DD; None if it is not known."""
-    day = entry.result.manifest.submitter.date
-    return None if day is None else day.isoformat()
 
 
 def model_link(entry: Entry) -> str | None:

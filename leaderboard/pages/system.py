@@ -26,7 +26,7 @@ from leaderboard.app.components import FIGURES, error_line
 from leaderboard.app.navigation import footer
 from leaderboard.app.permalinks import MAX_VALUE
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry, facts, ranking_column
-from leaderboard.data.kinds import KINDS, kind_of
+from leaderboard.data.kinds import KINDS, cut_of, kind_of, model_link
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.pages import page_text
@@ -249,9 +249,11 @@ def system_page(
     values = scores.matrix(main)
     overview = columns_of(board, "overview")[0] if values.size <= _RANKED else ()
     standing = [(c, scores.standings(c)[index] if c in (main, *overview) else None) for c in board.columns]
-    about = headline(scores, main, index)
+    about, entry = headline(scores, main, index), board.entries[index]
+    link = model_link(entry)
+    model = () if link is None else (("The model on the Hub", link),)
     parts = [
-        Part(lines=(about,), links=tuple(links)),
+        Part(lines=(about, *filter(None, [cut_of(entry)])), links=(*links, *model)),
         Part("All metrics", tables=(HtmlTable("scores", scores_table(board, index, standing)),)),
     ]
     people = [i for i, entry in enumerate(board.entries) if entry.result.manifest.system.type == REFERENCE_TYPES[0]]
@@ -264,7 +266,7 @@ def system_page(
         parts.append(Part(title, figure=figure, tables=(table,)))
     parts.append(Part("Sampling and provenance", tables=(HtmlTable("facts", facts_table(board, index)),)))
     if script:
-        ends = extremes(board, board.entries[index], scores.prompts, values[:, index], main.direction)
+        ends = extremes(board, entry, scores.prompts, values[:, index], main.direction)
         for name, prompts in zip(("most", "least"), ends, strict=True):
             if prompts:
                 view = extremes_table(f"{main.label} of each, and the responses by class", prompts)

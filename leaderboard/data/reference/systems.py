@@ -8,6 +8,7 @@ Responses are length-matched as in the D_Can study: all 40 responses to a prompt
 and prompts with a shortest response of under 50 bytes are left out. The remaining prompts form a separate suite.
 """
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -23,7 +24,6 @@ from datasets_build.sources.noveltybench import SUBMISSIONS, judged_path, submis
 from divbench.core.errors import DivBenchError, UnknownSuite
 from divbench.core.files import atomic_folder
 from submissions.checking.validate import open_submission
-from submissions.choices import SystemType
 from submissions.gaming import attacks
 from submissions.gaming.baselines import find_attack, write_baseline
 from submissions.importing.noveltybench import read_judgements, read_noveltybench
@@ -79,49 +79,6 @@ def is_matched(suite: str) -> bool:
     return suite.endswith(MATCHED)
 
 
-def _noveltybench(
-    name: str,
-    of: str,
-    system: System,
-    mode: str | None = "resample",
-    sampled: date | None = None,
-    judged: tuple[str, ...] = ("1.1", "1.0"),
-    k: int = 10,
-) -> ReferenceSystem:
-    """Make a system of versions 1.0 and 2025, whose sampling is that of the paper; nothing was sampled from people."""
-    sampling = {} if mode is None else {"mode": mode, "temperature": 1.0, "max_tokens": 512}
-    return ReferenceSystem(name, "noveltybench", of, k, system, sampling, sampled=sampled, judged=judged)
-
-
-def _closed(name: str, of: str, model_id: str = "", sampled: date | None = None) -> ReferenceSystem:
-    return _noveltybench(name, of, System(type="model", model_id=model_id or of, open_weights=False), sampled=sampled)
-
-
-def _open(
-    name: str, model_id: str, parameters: int, licence: str, of: str = "", sampled: date | None = None
-) -> ReferenceSystem:
-    """Make a system with open weights; the number of parameters is the one on the model's card."""
-    facts: dict[str, Any] = {"model_id": model_id, "parameters": parameters, "open_weights": True, "licence": licence}
-    of = of or model_id.rpartition("/")[2]
-    return _noveltybench(name, of, System(type="model", **facts), sampled=sampled or _MARCH_2025)
-
-
-def _of_2026(name: str, model_id: str) -> tuple[ReferenceSystem, ReferenceSystem]:
-    """Make the two runs of a model of September 2026, whose texts only the Hub has."""
-    runs = []
-    for mode, ending, after in (("resample", "", ""), ("in-context", "_in-context", DIFFERENT)):
-        kind: SystemType = "inference-time method" if after else "model"
-        system = System(type=kind, model_id=model_id, open_weights=False)
-        sampling = {"mode": mode, "max_tokens": 2048}
-        of, day = f"{model_id}{ending}", date(2026, 9, 10)
-        runs.append(
-            ReferenceSystem(
-                f"{name}{after}", "noveltybench", of, 10, system, sampling, SUITE, day, ("1.1",), f"{day}_{of}"
-            )
-        )
-    return runs[0], runs[1]
-
-
 def _stages(suite: str) -> tuple[ReferenceSystem, ...]:
     systems = []
     for stage, title, model in _STAGES:
@@ -143,69 +100,18 @@ _STAGES = (
     ("dpo", "DPO", "OLMo-2-1124-7B-DPO"),
     ("instruct", "Instruct", "OLMo-2-1124-7B-Instruct"),
 )
-DIFFERENT = ", asked for a different one"
-_MARCH_2025, _SEPTEMBER_2025 = date(2025, 3, 27), date(2025, 9, 9)
-_GPT_4O = System(type="model", model_id="gpt-4o-2024-11-20", open_weights=False)
-_METHOD = _GPT_4O.model_copy(update={"type": "inference-time method"})
-_NAME = "GPT-4o (2024-11-20)"
-ATTACKED = _noveltybench(_NAME, "gpt-4o", _GPT_4O)  # the attacks are made from this system's responses
-PEOPLE = _noveltybench("People (8 authors)", "humans", System(type="human"), None, judged=("1.0",), k=8)
+_NOVELTYBENCH = tuple(
+    ReferenceSystem(
+        kind="noveltybench", **facts | {"system": System(**facts["system"]), "judged": tuple(facts["judged"])}
+    )
+    for facts in tomllib.loads(Path(__file__).with_name("noveltybench.toml").read_text(encoding="utf-8"))["systems"]
+)
+_OF_THE_PAPER = tuple(system for system in _NOVELTYBENCH if system.sampled is None)  # it does not say when
+PEOPLE = next(system for system in _OF_THE_PAPER if system.of == "humans")
+ATTACKED = next(system for system in _OF_THE_PAPER if system.of == "gpt-4o")  # attacks are made from its responses
 # Systems whose responses to each prompt are grouped together, for the page Alike or different?
-GROUPED: tuple[ReferenceSystem, ...] = (
-    PEOPLE,
-    ATTACKED,
-    _noveltybench(f"{_NAME}{DIFFERENT}", "gpt-4o-in-context", _METHOD, "in-context", judged=("1.0",)),
-    _noveltybench(f"{_NAME}, paraphrased prompts", "gpt-4o-paraphrase", _METHOD, "paraphrase", judged=("1.0",)),
-    _noveltybench(f"{_NAME}, system prompt", "gpt-4o-system-prompt", _METHOD, "system-prompt", judged=("1.0",)),
-    _closed("Gemini 1.5 Pro", "gemini-1.5-pro"),
-    *_stages(SUITE),
-)
-OF_2025: tuple[ReferenceSystem, ...] = (
-    *(
-        _closed(name, model_id.replace("@", "_"), model_id, _MARCH_2025)
-        for name, model_id in (
-            ("Claude 3 Opus (2024-02-29)", "claude-3-opus@20240229"),
-            ("Claude 3.5 Haiku (2024-10-22)", "claude-3-5-haiku@20241022"),
-            ("Claude 3.5 Sonnet (2024-10-22)", "claude-3-5-sonnet-v2@20241022"),
-            ("Gemini 2.0 Flash", "gemini-2.0-flash"),
-            ("Gemini 2.0 Flash-Lite (preview 02-05)", "gemini-2.0-flash-lite-preview-02-05"),
-            ("Gemini 2.0 Pro (experimental 02-05)", "gemini-2.0-pro-exp-02-05"),
-            ("GPT-4o mini (2024-07-18)", "gpt-4o-mini-2024-07-18"),
-        )
-    ),
-    *(
-        _open(f"Command {name}", f"CohereForAI/c4ai-{of}", size, "cc-by-nc-4.0", of)
-        for name, of, size in (
-            ("R (08-2024)", "command-r-08-2024", 32_300_000_000),
-            ("R+ (08-2024)", "command-r-plus-08-2024", 104_000_000_000),
-            ("R7B (12-2024)", "command-r7b-12-2024", 7_000_000_000),
-        )
-    ),
-    *(
-        _open(f"Gemma 2 {name} Instruct", f"google/gemma-2-{name.lower()}-it", size, "gemma")
-        for name, size in (("2B", 2_600_000_000), ("9B", 9_000_000_000), ("27B", 27_000_000_000))
-    ),
-    *(
-        _open(f"Gemma 3 {size}B Instruct", f"google/gemma-3-{size}b-it", size * 10**9, "gemma", "", _SEPTEMBER_2025)
-        for size in (4, 12, 27)
-    ),
-    *(
-        _open(f"Llama {name} Instruct", f"meta-llama/Llama-{name.replace(' ', '-')}-Instruct", size, f"llama{name[:3]}")
-        for name, size in (
-            ("3.1 8B", 8_000_000_000),
-            ("3.1 405B", 405_000_000_000),
-            ("3.2 1B", 1_230_000_000),
-            ("3.2 3B", 3_210_000_000),
-            ("3.3 70B", 70_000_000_000),
-        )
-    ),
-)
-OF_2026 = tuple(
-    run
-    for name in ("Claude Fable 5.1", "Claude Opus 5", "GPT-5.6 Luna", "GPT-5.6 Sol", "GPT-5.6 Terra", "GPT-6 Astra")
-    for run in _of_2026(name, name.lower().replace("fable 5.1", "fable-5-1").replace(" ", "-"))
-)
-REAL = (*GROUPED, *OF_2025)  # all whose responses are here
+GROUPED = (*_OF_THE_PAPER, *_stages(SUITE))
+REAL = (*GROUPED, *(system for system in _NOVELTYBENCH if system.sampled is not None and system.run is None))
 ATTACKS = tuple(ReferenceSystem(attack.name, "attack", attack.name) for attack in attacks.ATTACKS)
 # The attacks of each kind that gain most under common metrics, and those that gain most under the headline
 # (docs/gaming.md). The first page shows the others on demand.
@@ -217,8 +123,8 @@ SHOWN_ATTACKS = frozenset(
     )
 )
 STAGES = tuple(system for suite in STAGE_SUITES if suite != SUITE for system in _stages(suite))
-SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS, *STAGES)  # all that are scored here
-JUDGED = tuple(system for system in (*REAL, *OF_2026) if system.judged)
+SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS, *STAGES)  # all whose responses were released: scored here
+JUDGED = tuple(system for system in _NOVELTYBENCH if system.judged)
 
 
 def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None = None) -> tuple[Submission, Suite]:

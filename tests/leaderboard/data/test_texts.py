@@ -12,14 +12,14 @@ from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import DivBenchError, InputError
 from leaderboard.data import texts
 from leaderboard.data.reference.results import WithReference, reference_results
-from leaderboard.data.reference.systems import OF_2026, ReferenceSystem
+from leaderboard.data.reference.systems import JUDGED, ReferenceSystem
 from leaderboard.data.scores import NOT_INCLUDED, prompt_row
 from leaderboard.data.texts import NO_TEXTS, fetch, fetch_texts, texts_of
 from leaderboard.pages.responses import make_view, remarks
 from tests.submissions.conftest import jsonl
 from tests.submissions.stores import REPO, running_hub
 
-OPUS = next(system for system in OF_2026 if system.name == "Claude Opus 5")
+OPUS = next(system for system in JUDGED if system.name == "Claude Opus 5")
 
 
 @pytest.fixture
