@@ -109,8 +109,8 @@ def test_the_published_numbers_are_those_of_the_tables() -> None:
 def test_known_differences_are_of_published_numbers_and_would_differ() -> None:
     by_place = {(name, *one.place): one for name, rows in PUBLISHED.items() for one in rows}
     assert len({key[:3] for key in KNOWN}) == len(KNOWN)
-    for (*place, printed), (ours, _) in KNOWN.items():
-        one = by_place[tuple(place)]
+    for (name, row, column, printed), (ours, _) in KNOWN.items():
+        one = by_place[name, row, column]
         assert one.printed == printed
         assert not one.agrees(float(ours))
 
