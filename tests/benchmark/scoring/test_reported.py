@@ -13,12 +13,14 @@ from benchmark.metrics.partition import Partition, distinct_k, of_reported, util
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.per_prompt import REPORTED_CLASSES, reported_record
 from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.reported import judged_version, make_reported
 from benchmark.scoring.results import PER_PROMPT_FILE
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from datasets_build.load import load_suite
+from datasets_build.schema import Prompt, Suite
 from submissions.importing.importers import import_submission
 from submissions.importing.noveltybench import read_noveltybench
-from submissions.schema import Reported
+from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
 from submissions.untrusted.findings import Findings
 from tests.benchmark.helpers import golden
 from tests.submissions.conftest import jsonl
@@ -155,3 +157,34 @@ def test_the_first_k_keep_no_utility_of_all() -> None:
     assert whole.first(4) == whole
     assert whole.first(3) == Reported((0, 1, 0), (5.0, 6.0, 0.0), 2, None)
     assert Reported((0, 1), None, 2, None).first(1) == Reported((0,), None, 1, None)
+
+
+def test_a_result_of_judgements_has_what_it_has_without_responses() -> None:
+    prompts = ("p0", "p1", "p2")
+    suite = Suite("toy", "toy", tuple(Prompt(name, "creativity", name) for name in prompts))
+    values = {
+        "p0": Reported((0, 1, 0, 2), (9.0, 3.0, 0.0, 4.0), 3, 5.0, "1.1"),
+        "p1": Reported((0, 1, 2, 3), None, 4, None, "1.1"),
+        "p2": Reported((0, 0, 0, 0), None, 1, None, "1.1", unscored=True),
+    }
+    manifest = Manifest(
+        name="x", suite="toy", system=System(type="model"), generation=Generation(k=4), submitter=Submitter(name="me")
+    )
+    result, table = make_reported(manifest, "0" * 16, suite, values, None, 3)
+    assert (result.profile, result.counts, result.k) == ("noveltybench-1.1", None, 3)
+    assert judged_version(result.profile) == "1.1"
+    refused, unscored = {"the judge refused to score it": 1}, {"no scores were reported": 1}
+    assert [(score.metric, score.value, score.n, score.missing) for score in result.scores] == [
+        ("distinct_k_reported", 2.5, 2, refused),
+        ("valid_distinct_k_reported", 1.0, 1, refused | unscored),
+        ("mean_head_quality_reported", 6.0, 1, refused | unscored),
+        ("utility_k_reported", pytest.approx((9 + 0.8 * 3) / (1 + 0.8 + 0.64)), 1, refused | unscored),
+    ]
+    assert "response_facts" not in table.column_names
+    assert table[REPORTED_CLASSES].to_pylist()[0] == {"labels": [0, 1, 0], "qualities": [9.0, 3.0]}
+    rows = {name: Row(1, name, name, ("a", "", "a", "b")) for name in prompts}
+    result, table = make_reported(manifest, "0" * 16, suite, values, rows, 3)
+    assert result.counts is not None
+    assert (result.counts.responses, result.counts.blank, result.counts.repeated) == (9, 3, 3)
+    facts: list[Any] = table["response_facts"].to_pylist()
+    assert facts[0] == {"bytes": [1, 0, 1], "scored": [True, False, True]}
