@@ -42,7 +42,7 @@ NO_TEXTS = (
     f"{MIRROR_VARIABLE}."
 )
 _SYSTEMS_KEPT = 80  # in memory, about a megabyte each
-_MOST_FAILURES = 3  # in a row, after which nothing more is tried: there is no network
+_MOST_FAILURES = 3  # of a host, after which nothing more is asked of it
 _FAULTS = (DivBenchError, OSError, LookupError, ValueError)
 
 
@@ -116,7 +116,7 @@ def read_run(folder: Path, result: Path) -> Texts:
 def fetch_texts(report: Callable[[str], None]) -> None:
     """Download the responses of reference systems that are neither in a mirror nor downloaded; say how far it is."""
     wanted = {key: system for key, (system, _) in _entries().items() if system.kind != "attack"}
-    lacking = [key for key in wanted if isinstance(texts_of(key), Missing)]
+    lacking = sorted((key for key in wanted if isinstance(texts_of(key), Missing)), key=lambda k: not wanted[k].run)
     if not lacking or mirror_folder() is not None:
         return
     if offline():
@@ -125,19 +125,16 @@ def fetch_texts(report: Callable[[str], None]) -> None:
     report(f"Downloading the responses of {len(lacking)} reference systems in the background (--no-texts: not at all).")
     with suppress(DivBenchError):
         load_suite(SUITE)  # the prompts
-    faults: list[str] = []
-    in_a_row = 0
+    faults: dict[bool, list[str]] = {True: [], False: []}  # of runs, which are on the Hub, and of others
     for key in lacking:
-        if in_a_row == _MOST_FAILURES:
-            break
-        try:
-            fetch(*_entries()[key])
-            in_a_row = 0
-        except _FAULTS as error:
-            faults.append(" ".join(str(error).split()))
-            in_a_row += 1
+        if len(found := faults[wanted[key].run is not None]) < _MOST_FAILURES:
+            try:
+                fetch(*_entries()[key])
+            except _FAULTS as error:
+                found.append(" ".join(str(error).split())[:200])
     here = sum(not isinstance(texts_of(key), Missing) for key in wanted)
-    report(f"Responses of {here} of {len(wanted)} reference systems are here." + (f" {faults[0]}" if faults else ""))
+    why = "".join(f" Not downloaded: {found[0]}" for found in faults.values() if found)
+    report(f"Responses of {here} of {len(wanted)} reference systems are here.{why}")
 
 
 def fetch(system: ReferenceSystem, result: Path) -> None:
