@@ -19,7 +19,7 @@ from benchmark.validity.text_statistics import Floats
 from divbench.core.files import sha256_of
 from submissions.checking.response_kinds import is_scorable
 
-VERSION = 6  # changed with the features or the reasons; part of signatures, as are the hashes of model and record
+VERSION = 6  # changed with the features; part of signatures, as are the hashes of model and record
 Reasons = tuple[str | None, ...]  # [k], why a response is invalid; None if it is valid
 LOWEST = "rated lowest by the reward model"
 _LOWEST_QUALITY = 1.0  # of 1 to 10

@@ -23,6 +23,7 @@ from benchmark.models.boosted_trees import BoostedTrees, trees_from
 from benchmark.validity.features import (
     FEATURES,
     NEIGHBOURS,
+    REFUSAL,
     RELEVANCE,
     SET,
     TEXT,
@@ -106,7 +107,7 @@ class Estimates:
 
 
 NO_PROMPT, OTHER_LANGUAGE = "no prompt", "the prompt is not in English, and validity is estimated from English"
-BLANK, REFUSAL, SCRIPT = "blank or a placeholder", "refusal", "in another script than the prompt"
+BLANK, SCRIPT = "blank or a placeholder", "in another script than the prompt"
 SALAD = "word salad"
 # Log-odds of shuffled words above which a text is one whatever else it is like: 1 in 2,000 valid heads is, and 7 to 8
 # in 10 shuffled responses, of which the trees alone let two thirds pass.
@@ -150,5 +151,5 @@ def estimate(
             if reasons[i] is not None:
                 probabilities[i], scores[i] = 0.0, 1.0
             elif probabilities[i] < model.threshold:
-                reasons[i] = explanation(row)
+                reasons[i] = explanation(responses[i], row)
     return Estimates(tuple(reasons), tuple(probabilities.tolist()), tuple(scores.tolist()))

@@ -182,19 +182,48 @@ def other_prompts() -> tuple[str, ...]:
 
 
 # Thresholds of features from which one of them explains why a response is probably not valid.
-_ECHO, _NEW, _UNREADABLE_BITS, _REFUSING, _LIKE_FAILING = 0.75, 0.4, 6.0, 0.75, 0.9
+_ECHO, _NEW, _UNREADABLE_BITS, _LIKE_FAILING = 0.75, 0.4, 6.0, 0.9
+UNREADABLE, ECHO, REFUSAL = "unreadable", "echo of the prompt", "refusal"
+# A refusal at the beginning, of something that a system could be asked to do; "I can't sleep at night" is none.
+_REFUSES = re.compile(
+    r"(?:(?:no|sorry|unfortunately|i'm (?:very |really )?(?:sorry|afraid)|i am (?:sorry|afraid)|i apologi[sz]e"
+    r"|my apologies|as an? (?:ai|(?:large )?language model))\b[^.!?\n]{0,60}?)?\bi"
+    r"(?:(?: can't| cannot| can not| won't| will not|(?: must)? decline to| refuse to| do not feel comfortable"
+    r"| don't feel comfortable|(?:'m| am) (?:unable to|not (?:able to|comfortable|allowed to|permitted to)))"
+    r" (?:\w+ly )?(?:answer|assist|choos|compl|compos|creat|discuss|do (?:that|this|so)\b|engag|express|fulfil|generat"
+    r"|giv(?:e|ing) you (?:a|any|the|that|one)\b|help(?! but| it| my)|list\b|mak(?:e|ing) (?:a|any|that|this|up)\b|nam"
+    r"|offer|participat|pick|play|produc|provid|recommend|respond|roll|satisfy|select|shar|suggest|support|writ)"
+    r"| (?:don't|do not) have (?:the (?:ability|capability)|access|(?:any )?(?:personal )?(?:opinion|preference)))",
+    re.I,
+)
+_ANSWERS_NEVERTHELESS = re.compile(r":|\b(?:but|however|instead|here)\b(?! i (?:can't|cannot|won't|am|must|do))", re.I)
+_LONGEST_REFUSAL = 600  # characters
 
 
-def explanation(features: Sequence[float]) -> str:
-    """Return in words why a response that is probably not valid is not, from its `FEATURES`; vague if none is clear."""
+def is_clear_refusal(text: str) -> bool:
+    """Whether a response begins with a refusal and nothing in it shows that an answer follows.
+
+    >>> is_clear_refusal("I cannot roll a die."), is_clear_refusal("I can't roll a die, but here is a number: 4")
+    (True, False)
+    """
+    plain = text.strip().replace("’", "'")
+    begins = _REFUSES.match(plain)
+    if begins is None or len(plain) > _LONGEST_REFUSAL:
+        return False
+    return _ANSWERS_NEVERTHELESS.search(plain, begins.end()) is None
+
+
+def explanation(text: str, features: Sequence[float]) -> str:
+    """Return in words why a response that is probably not valid is not, by its `FEATURES`; vague if none is clear."""
     of = dict(zip(FEATURES, features, strict=True))
+    has_topic = not of["no_topic"] > 0  # a riddle may be about anything, and end with a question
     cases = (
-        (of["mixed_scripts"] > 0 or of["bits_of_long_texts"] > _UNREADABLE_BITS, "unreadable"),
-        (of["share_of_prompt"] >= _ECHO and of["share_new"] <= _NEW, "echo of the prompt"),
-        (of["like_a_refusal"] >= _REFUSING or of["declines"] > 0, "refusal"),
-        (of["ends_with_question"] > 0 and of["questions"] > _NEW, "asks back"),
+        (of["mixed_scripts"] > 0 or of["bits_of_long_texts"] > _UNREADABLE_BITS, UNREADABLE),
+        (of["share_of_prompt"] >= _ECHO and of["share_new"] <= _NEW, ECHO),
+        (is_clear_refusal(text), REFUSAL),
+        (has_topic and of["ends_with_question"] > 0 and of["questions"] > _NEW, "asks back"),
         (of["nearest_failing"] >= max(_LIKE_FAILING, of["nearest_valid"]), "like a response that failed"),
-        (of["above_likest_prompt"] < 0, "not about the prompt"),
+        (has_topic and of["above_likest_prompt"] < 0, "not about the prompt"),
     )
     return next((words for holds, words in cases if holds), "does not do what was asked")
 

@@ -13,7 +13,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.validity.backend import ValidityJudge, ValiditySpec
 from benchmark.validity.estimate import BLANK, NO_PROMPT, OTHER_LANGUAGE, READS, REFUSAL, SCRIPT, load_models
-from benchmark.validity.features import NEIGHBOURS, neighbours, other_prompts, refusal_texts
+from benchmark.validity.features import NEIGHBOURS, is_clear_refusal, neighbours, other_prompts, refusal_texts
 from benchmark.validity.record import VALID_FROM, Judgement, load_record, prompt_key, quantised, record_of
 from benchmark.validity.train import bare_sets, judged_sets
 from datasets_build.load import load_suite
@@ -124,6 +124,33 @@ def test_prompts_that_ask_for_nothing_and_code_have_values(judge: ValidityJudge)
         assert not isinstance(estimates, Missing)
         assert 0 <= estimates.probabilities[0] == estimates.probabilities[1] <= 1
         assert 1 <= estimates.scores[0] <= 10
+
+
+def test_a_refusal_is_said_only_where_it_is_clear() -> None:
+    refusals = (
+        "I cannot create content that promotes hatred. Is there something else I can help you with?",
+        "I’m sorry, but I can’t generate a password for you.",
+        "As an AI language model, I don't have personal preferences or opinions.",
+        "Unfortunately, I am unable to play sounds.",
+        "I'm not comfortable writing a poem about hatred.",
+        "I must decline to answer.",
+        "I apologize, but as a text-based model I can not pick a card.",
+    )
+    others = (
+        "I can't wait for summer. The beach is my favourite place.",
+        'My teacher said, "I cannot help you," and the dog ran away.',
+        "As an AI, I don't have taste buds, but I'd say apple pie.",
+        "I can't physically roll a die, but I can simulate it: 14",
+        "I'm sorry for your loss. Try lilies.",
+        "I'm unable to draw a card from a real deck, however I'd pick the Queen of Hearts.",
+        "I don't have the ability to taste, so instead let me name peach.",
+        "I can't help but smile when I see a puffle named Biscuit.",
+        "Pick the one that says: I'm sorry, I can't do that, Dave.",
+        "I cannot tell you how much I love you, Grandma.",
+        "I can't sleep at night because the dog barks.",
+    )
+    assert [text for text in refusals if not is_clear_refusal(text)] == []
+    assert [text for text in others if is_clear_refusal(text)] == []
 
 
 def test_neither_the_order_of_responses_nor_other_sets_matter(judge: ValidityJudge) -> None:
