@@ -21,6 +21,7 @@ from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 from benchmark.scoring.results import signature_line
 from benchmark.scoring.shards import SHARD_PROMPTS
 from benchmark.surprisal.engine import ResponseSet
+from benchmark.validity.features import asks
 from benchmark.validity.record import load_record
 from benchmark.validity.stated import Verdicts, stated_by_rewards
 from divbench.core.console import steps
@@ -76,6 +77,7 @@ class Scores:
             comparable.
         foreign: Number of sets that, or whose prompts, are in a language other than English.
         estimated: Number of sets whose validity is a rough estimate, for lack of judged responses to their prompts.
+        free: Number of these whose prompts ask for nothing, so that only junk is not valid.
     """
 
     profile: str
@@ -86,6 +88,7 @@ class Scores:
     signatures: dict[str, str]
     foreign: int = 0
     estimated: int = 0
+    free: int = 0
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -144,6 +147,8 @@ class Scores:
         if self.estimated:
             why = "without judged responses to compare with"
             notes += f"\n{self.estimated} of {sets} {why}: validity is a rough estimate."
+        if self.free:
+            notes += f"\n{self.free} of {sets} to prompts that ask for nothing: only junk is not valid."
         return notes
 
 
@@ -314,15 +319,16 @@ def _score(
     signatures = {metric.id: signature_line(metric, backends.profile) for metric in metrics}
     sizes, foreign = tuple(map(len, responses)), sum(map(is_foreign_set, prompts, responses))
     estimated = _estimated(prompts, metrics, backends.profile)
-    return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign, estimated)
+    free = 0 if backends.profile.embedder is None else sum(not asks(prompt) for prompt in estimated)
+    return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign, len(estimated), free)
 
 
-def _estimated(prompts: Sequence[str], metrics: Sequence[Metric], profile: Profile) -> int:
-    """Count the prompts to which there are no judged responses, if validity is estimated."""
+def _estimated(prompts: Sequence[str], metrics: Sequence[Metric], profile: Profile) -> list[str]:
+    """Return the prompts to which there are no judged responses, if validity is estimated."""
     if profile.estimates is None or not metrics_from("validity", metrics):
-        return 0
+        return []
     record = None if profile.embedder is None else load_record(profile.record)
-    return sum(bool(prompt.strip()) and (record is None or record.judged(prompt) is None) for prompt in prompts)
+    return [prompt for prompt in prompts if prompt.strip() and (record is None or not record.has_all([prompt]))]
 
 
 def _score_in_shards(

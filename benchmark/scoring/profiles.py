@@ -6,7 +6,7 @@ surprisals, so it takes seconds. *offline* works without a model hub. *standard*
 GPU. *paper* has the papers' models and response orderings; use it to reproduce their numbers, not as a recommendation.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -137,6 +137,7 @@ class Profile:
         reported_by: str | None = None,
         read: HowRead | None = None,
         reported_version: str | None = None,
+        prompts: Iterable[str] | None = None,
     ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """Return the models and parameters in the signature of a metric, its own parameters first."""
         source = input_of(metric)
@@ -148,6 +149,8 @@ class Profile:
         elif "reported" in source.sources:
             parameters += (("reported-by", reported_by or "not stated"),)
             parameters += () if reported_version is None else (("reported-version", reported_version),)
+        elif "validity" in source.sources:
+            parameters += self.validity.parameters(prompts)
         return models, parameters
 
     def replace(self, **changes: Unpack[Changes]) -> "Profile":

@@ -120,7 +120,8 @@ def sign(
     reported_version: str | None = None,
 ) -> Signature:
     """Return the signature of a metric's numbers."""
-    models, parameters = profile.signed(metric, reported_by, read, reported_version)
+    prompts = (prompt.prompt for prompt in suite.prompts)
+    models, parameters = profile.signed(metric, reported_by, read, reported_version, prompts)
     return Signature(
         metric=metric.id,
         version=metric.version,

@@ -3,7 +3,7 @@
 A reward model and a judge give the first response of each class a quality of 1 to 10, which decides for the class.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from divbench.core.files import sha256_of
 from submissions.checking.response_kinds import is_scorable
 
 VERSION = 6  # changed with the features; part of signatures, as are the hashes of model and record
+RULE = 1  # version of the rule which prompts ask for something; in signatures where not all prompts are in the record
 Reasons = tuple[str | None, ...]  # [k], why a response is invalid; None if it is valid
 LOWEST = "rated lowest by the reward model"
 _LOWEST_QUALITY = 1.0  # of 1 to 10
@@ -50,6 +51,13 @@ class ValiditySpec:
         if self.embedder is None:
             return f"{model},texts"
         return f"{model},record@{sha256_of(self.record)[:12]},{self.embedder.signature}"
+
+    def parameters(self, prompts: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+        """Return what else the estimate for some prompts depends on; None for unknown prompts."""
+        if self.stated is not None or self.scores_from is not None or self.embedder is None:
+            return ()
+        is_judged = prompts is not None and load_record(self.record).has_all(prompts)
+        return () if is_judged else (("prompts-that-ask", f"rule-{RULE}"),)
 
     def load(self, loaded: Embedder | None = None, device: str = "cpu") -> "ValidityJudge | QualityJudge | StatedJudge":
         """Load the record and the embedder of the estimate, unless qualities or statements decide."""

@@ -5,8 +5,11 @@ trees were fitted to the judged responses of 23 systems and to junk (train.py). 
 
 *record*: the prompt is in the record of judged responses: the text, its relevance, and neighbours with their scores,
 but not what the set looks like, so that the responses of a diverse system are no more suspicious than others;
-*prompt*: any other prompt: the text, its relevance and its set; a rough estimate;
+*prompt*: any other prompt that asks for something: the text, its relevance and its set; a rough estimate;
 *text*: without an embedder, the text alone; rougher still.
+
+A prompt without a record that asks for nothing, such as the opening of a story, cannot be answered wrongly: there only
+junk that the text shows is not valid.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,12 +24,15 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing
 from benchmark.models.boosted_trees import BoostedTrees, trees_from
 from benchmark.validity.features import (
+    ECHO,
     FEATURES,
     NEIGHBOURS,
     REFUSAL,
     RELEVANCE,
     SET,
     TEXT,
+    UNREADABLE,
+    asks,
     explanation,
     is_in_another_script,
     set_features,
@@ -142,14 +148,16 @@ def estimate(
         judged = None if record is None or vectors is None else record.judged(prompt)
         language = load_language_models()
         features = set_features(prompt, [responses[i] for i in read], language, vectors, judged)
-        situation: Situation = "text" if vectors is None else "prompt" if judged is None else "record"
+        free = vectors is not None and judged is None and not asks(prompt)
+        situation: Situation = "text" if vectors is None or free else "prompt" if judged is None else "record"
         model, columns = models[situation], features[:, COLUMNS[situation]]
         probabilities[read], scores[read] = model.probabilities(columns), model.scores(columns)
         shuffled = language.salad_log_odds(features[:, _ORDER]) > _SURELY_SHUFFLED  # never where it is NaN
         for i, row, is_shuffled in zip(read, features.tolist(), shuffled.tolist(), strict=True):
-            reasons[i] = reasons[i] or (SALAD if is_shuffled else None)
+            shown = SALAD if is_shuffled else explanation(responses[i], row) if free else None
+            reasons[i] = reasons[i] or (shown if shown in (SALAD, UNREADABLE, ECHO, REFUSAL) else None)
             if reasons[i] is not None:
                 probabilities[i], scores[i] = 0.0, 1.0
-            elif probabilities[i] < model.threshold:
+            elif not free and probabilities[i] < model.threshold:
                 reasons[i] = explanation(responses[i], row)
     return Estimates(tuple(reasons), tuple(probabilities.tolist()), tuple(scores.tolist()))

@@ -54,6 +54,12 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _LIST_LINE = re.compile(r"\s*(?:[-*•]|\d+[.)])\s")
 _DECLINES = re.compile(r"\b(?:i can't|i cannot|as an ai|language model|i'm sorry|i don't have)\b", re.I)
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me)\b", re.I)
+_CLAUSE = re.compile(r"[,;:–—]\s+|\s-\s")
+_WISH = re.compile(
+    r"\b(?:please|your task|i (?:want|would like)|i(?: am|'m)? (?:need|looking for)|i'd like|(?:help|give|show) me"
+    r"|act as|you are an?|you (?:must|should|need to)|let's|true or false)\b"
+)
+_FIRST_WORDS = 5  # of a prompt without a verb, such as "Two names for a cat"
 _SHARPNESS = 12.0  # of the weights of neighbours by their similarity
 _SAME, _ALIKE = 0.999, 0.8  # cosines
 
@@ -302,6 +308,28 @@ def _is_beginning(prompt: str) -> bool:
     words = prompt.split()
     is_request = prompt.rstrip().endswith((".", "?", "!")) and words[0].casefold() in _banks()["requests"]
     return len(words) < _FEWEST_WORDS_OF_A_TOPIC and not is_request
+
+
+@lru_cache(maxsize=64)  # the responses to a prompt follow each other
+def asks(prompt: str) -> bool:
+    """Whether a prompt asks for something, by its form: a fragment, an opening or a remark does not.
+
+    >>> asks("Tim smiled. Now explain why."), asks("who is that poet"), asks("Who is that"), asks("Tim smiled.")
+    (True, True, False, False)
+    """
+    plain, banks = prompt.casefold().replace("’", "'"), _banks()["asks"]
+    if "?" in plain or _WISH.search(plain) or not {*banks["wanted"]}.isdisjoint(_words(plain)[:_FIRST_WORDS]):
+        return True
+    for sentence in SENTENCE_END.split(plain):
+        words = [*itertools.dropwhile(banks["openers"].__contains__, _words(sentence))]
+        clauses = [words, *map(_words, _CLAUSE.split(sentence)[1:])]
+        if any(clause[:1] and clause[0] in (*_banks()["requests"], *banks["verbs"]) for clause in clauses):
+            return True
+        # The last word of a short question without its mark carries content, other than that of a fragment.
+        is_whole = len(words) >= _FEWEST_WORDS_OF_A_TOPIC or (len(words) > 1 and words[-1] not in _stop_words())
+        if is_whole and words[0] in banks["question_words"]:
+            return True
+    return False
 
 
 @lru_cache(maxsize=64)

@@ -68,6 +68,10 @@ class Record:
         vectors = self.vectors[rows].astype(np.float64)
         return JudgedResponses(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), self.score[rows].astype(float))
 
+    def has_all(self, prompts: Iterable[str]) -> bool:
+        """Whether there are judged responses to all of these prompts."""
+        return set(map(prompt_key, prompts)) <= set(self.prompts.tolist())
+
     def judgements(self) -> list[Judgement]:
         """Return all judgements, sorted."""
         return [

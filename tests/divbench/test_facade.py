@@ -352,8 +352,10 @@ def test_scores_say_if_texts_are_in_another_language_than_english() -> None:
 
 
 def test_scores_say_if_validity_is_a_rough_estimate() -> None:
-    shown = str(db.score({"Name a fruit.": ["A mango.", "A banana."]}, metrics=["valid_distinct_k"]))
-    assert "1 of 1 response set without judged responses to compare with: validity is a rough estimate." in shown
+    sets = {"Name a fruit.": ["A mango.", "A banana."], "Good morning!": ["Hello.", "Hi there!"]}
+    shown = str(db.score(sets, metrics=["valid_distinct_k"]))
+    assert "2 of 2 response sets without judged responses to compare with: validity is a rough estimate." in shown
+    assert "1 of 2 response sets to prompts that ask for nothing: only junk is not valid." in shown
     assert "estimate" not in str(db.score(SETS, metrics=["distinct_n"]))
 
 

@@ -12,9 +12,18 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.validity.backend import ValidityJudge, ValiditySpec
-from benchmark.validity.estimate import BLANK, NO_PROMPT, OTHER_LANGUAGE, READS, REFUSAL, SCRIPT, load_models
-from benchmark.validity.features import NEIGHBOURS, is_clear_refusal, neighbours, other_prompts, refusal_texts
-from benchmark.validity.record import VALID_FROM, Judgement, load_record, prompt_key, quantised, record_of
+from benchmark.validity.estimate import BLANK, NO_PROMPT, OTHER_LANGUAGE, READS, REFUSAL, SALAD, SCRIPT, load_models
+from benchmark.validity.features import (
+    ECHO,
+    NEIGHBOURS,
+    UNREADABLE,
+    asks,
+    is_clear_refusal,
+    neighbours,
+    other_prompts,
+    refusal_texts,
+)
+from benchmark.validity.record import VALID_FROM, Judgement, load_record, prompt_key, quantised, record_of, save_record
 from benchmark.validity.train import bare_sets, judged_sets
 from datasets_build.load import load_suite
 from submissions.gaming.attacks import ATTACKS
@@ -153,6 +162,38 @@ def test_a_refusal_is_said_only_where_it_is_clear() -> None:
     assert [text for text in others if is_clear_refusal(text)] == []
 
 
+def test_questions_and_requests_ask_and_openings_and_remarks_do_not() -> None:
+    asking = (
+        "explain gravity",
+        "who is the best goalkeeper",
+        "Hi, could you write a toast for my sister's wedding",
+        "Recipe for lentil soup",
+        "If you were a river, describe your course.",
+        "My cat scratches the sofa. How would a vet stop this",
+        "I need a title for a film about moths.",
+    )
+    others = (
+        "Hello!",
+        "It is a",
+        "Why do they",
+        "Ben lost his keys. He looked in the garden. When he came back, the door was open.",
+        "my neighbour has the same car and loves it",
+        "No, sir, he",
+    )
+    assert [prompt for prompt in asking if not asks(prompt)] == []
+    assert [prompt for prompt in others if asks(prompt)] == []
+
+
+def test_where_a_prompt_asks_for_nothing_only_junk_is_not_valid(judge: ValidityJudge) -> None:
+    prompt = "Ben lost his keys. He looked in the garden. When he came back, the door was open."
+    continuations = ("His neighbour had found them.", "Inside sat a fox.", "He called the police at once.")
+    salad = "garden the of open keys his when back in looked a was door lost he came Ben"
+    texts = (*continuations, prompt, salad, "xk7 qq#vz jjw09 pfft zzgk q")
+    [estimates] = judge.estimates([prompt], [texts], {})
+    assert not isinstance(estimates, Missing)
+    assert estimates.reasons == (None, None, None, ECHO, SALAD, UNREADABLE)
+
+
 def test_neither_the_order_of_responses_nor_other_sets_matter(judge: ValidityJudge) -> None:
     chats = [*written("chats.json").items()][:2]
     prompts, sets = [prompt for prompt, _ in chats], [(*responses[:5], "turnip humble The") for _, responses in chats]
@@ -176,6 +217,13 @@ def test_a_loaded_embedder_is_used_only_if_it_is_the_one_of_the_signature(monkey
     assert isinstance(first, ValidityJudge)
     assert isinstance(second, ValidityJudge)
     assert (first.embedder, second.embedder) == (new, loaded)
+
+
+def test_the_rule_is_in_signatures_of_prompts_without_a_record(tmp_path: Path) -> None:
+    save_record(record_of([Judgement(prompt_key("Name a fruit."), "a", (127, 0), 7)]), tmp_path / "record.npz")
+    spec = ValiditySpec(ALL_MINILM_L6_V2, tmp_path / "record.npz")
+    assert spec.parameters(["Name a  fruit."]) == ValiditySpec().parameters(None) == ()
+    assert [spec.parameters(prompts)[0][0] for prompts in (None, ["Name a fruit.", "Hi!"])] == ["prompts-that-ask"] * 2
 
 
 def test_what_all_responses_are_compared_with_is_embedded_once() -> None:
