@@ -91,6 +91,7 @@ _WEIGHTS: Mapping[Kind, float] = {"judged": 1.0, "bare": 0.5, "junk": 0.1, "unsc
 _NOVEL = 0.5  # weight of a copy whose neighbours are hidden
 _HIDDEN_ABOVE = (0.25, 0.8)  # range of the cosine above which they are
 _COMPANIONS = 9
+_SEEDS = 3  # of the learning curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +263,7 @@ class Examples:
     plain: Floats  # [responses, features], NaN for neighbours
     system: NDArray[np.str_]  # [responses]
     kind: NDArray[np.str_]  # [responses]
+    prompt: NDArray[np.str_]  # [responses], id
     fold: NDArray[np.int64]  # [responses], the fold of the prompt
     score: Floats  # [responses], NaN for unscored
     head: Mask  # [responses], whether it is the first of a judged class
@@ -273,14 +275,15 @@ class Examples:
         blocks = {name: n // _NEIGHBOURING % FOLDS for n, name in enumerate(_in_order({one.prompt_id for one in sets}))}
         heads = [label not in one.labels[:i] for one in sets for i, label in enumerate(one.labels)]
         scores = [np.nan if score is None else score for one in sets for score in one.scores]
-        kinds = np.repeat([one.kind for one in sets], sizes)
+        kinds, prompts = (np.repeat([getattr(one, name) for one in sets], sizes) for name in ("kind", "prompt_id"))
         return Examples(
             sets,
             vectors,
             np.concatenate([set_features(one.prompt, one.responses, models, vectors) for one in sets]),
             np.repeat([one.system for one in sets], sizes),
             kinds,
-            np.repeat([blocks[one.prompt_id] for one in sets], sizes),
+            prompts,
+            np.array([blocks[name] for name in prompts.tolist()]),
             np.array(scores, np.float64),
             np.array(heads) & ~np.isnan(scores) & (kinds == "judged"),
         )
@@ -311,23 +314,26 @@ class Examples:
             for one, matrix in zip(self.sets, self._matrices, strict=True)
         ]
 
-    def features(self, without: Collection[str] = (), *, hidden: bool = False) -> Floats:
+    def features(self, without: Collection[str] = (), *, hidden: bool = False, wanted: Mask | None = None) -> Floats:
         """Return all features; the neighbours are those of other systems, except those left out.
 
-        With `hidden`, those are left out that are more similar to a response than a level drawn for it.
+        With `hidden`, those are left out that are more similar to a response than a level drawn for it. Sets without a
+        `wanted` response lack neighbours.
         """
         features, start, rng = self.plain.copy(), 0, np.random.default_rng(0)
         for one, (similarity, scores, systems) in zip(self.sets, self._similarity, strict=True):
             kept = ~np.isin(systems, [*without, one.system])
-            rows = features[start : start + len(one.responses), -len(NEIGHBOURS) :]
+            of_set = slice(start, start + len(one.responses))
+            rows, start = features[of_set, -len(NEIGHBOURS) :], of_set.stop
+            levels = rng.uniform(*_HIDDEN_ABOVE, len(rows)) if hidden and one.kind != "junk" else ()
+            if wanted is not None and not wanted[of_set].any():
+                continue
             if not hidden:
                 rows[:] = neighbours(similarity[:, kept], scores[kept])
             elif one.kind != "junk":
-                levels = rng.uniform(*_HIDDEN_ABOVE, len(one.responses))
                 for row, cosine, level in zip(rows, similarity, levels, strict=True):
                     some = kept & (cosine <= level)
                     row[:] = neighbours(cosine[None, some], scores[some])[0]
-            start += len(one.responses)
         return features
 
     @cached_property
@@ -359,7 +365,8 @@ class Examples:
         weights = np.array([_WEIGHTS[kind] for kind in self.kind.tolist()])
         first, copy, share = self.plain, self.among_companions, 1.0
         if situation == "record":
-            first, copy, share = self.features(without), self.features(without, hidden=True), _NOVEL
+            first, copy = (self.features(without, hidden=hidden, wanted=rows) for hidden in (False, True))
+            share = _NOVEL
         columns = COLUMNS[situation]
         return (
             np.concatenate([first[rows][:, columns], copy[real][:, columns]]),
@@ -377,13 +384,19 @@ def _in_order(prompt_ids: Collection[str]) -> list[str]:
 
 def fit(features: Floats, scores: Floats, weights: Floats, situation: Situation) -> tuple[BoostedTrees, BoostedTrees]:
     """Fit the trees of validity and of quality."""
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
     options: dict[str, Any] = {**_TREES, **_SIZES[situation]}
-    return (
-        as_trees(HistGradientBoostingClassifier(**options).fit(features, scores >= VALID_FROM, weights)),
-        as_trees(HistGradientBoostingRegressor(**options).fit(features, scores, weights)),
-    )
+    quality = HistGradientBoostingRegressor(**options).fit(features, scores, weights)
+    return fit_validity(features, scores, weights, situation), as_trees(quality)
+
+
+def fit_validity(features: Floats, scores: Floats, weights: Floats, situation: Situation) -> BoostedTrees:
+    """Fit the trees of validity."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    options: dict[str, Any] = {**_TREES, **_SIZES[situation]}
+    return as_trees(HistGradientBoostingClassifier(**options).fit(features, scores >= VALID_FROM, weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,9 +449,7 @@ def judged_record(sets: Sequence[JudgedSet], vectors: Mapping[str, Floats]) -> R
     )
 
 
-def accuracy(
-    examples: Examples, predictions: HeldOut, model: SituationModel, people: float, name: str
-) -> tuple[Cell, ...]:
+def accuracy(examples: Examples, predictions: HeldOut, model: SituationModel, people: Floats) -> list[float]:
     """Return a row of the table: how well held-out predictions agree with the judge on class heads."""
     from scipy.stats import spearmanr
     from sklearn.metrics import roc_auc_score
@@ -447,41 +458,55 @@ def accuracy(
     valid, judged = examples.score >= VALID_FROM, examples.score
     probability = model.calibrated(predictions.log_odds)
     refused = probability < model.threshold
-    counts = np.array(
-        [
-            [float((heads & (examples.system == system) & chosen).sum()) for chosen in (~refused, valid)]
-            for system in examples.systems
-        ]
-    )
-    worst = max(float(refused[heads & valid & (examples.system == system)].mean()) for system in examples.systems)
+    of_system = [heads & (examples.system == system) for system in examples.systems]
+    ours, theirs = ([int((rows & chosen).sum()) for rows in of_system] for chosen in (~refused, valid))
     # Expected calibration error in ten bins of equal size (Naeini et al. 2015).
     bins = np.array_split(np.argsort(probability[heads]), 10)
     error = np.mean([abs(probability[heads][part].mean() - valid[heads][part].mean()) for part in bins])
-    return (
-        name,
-        float(roc_auc_score(valid[heads], probability[heads])),
-        float(refused[heads & ~valid].mean()),
-        float(refused[heads & valid].mean()),
-        worst,
-        people,
-        float(error),
-        float(spearmanr(counts[:, 0], counts[:, 1])[0]),
-        float(np.corrcoef(predictions.scores[heads], judged[heads])[0, 1]),
-        float(np.abs(predictions.scores[heads] - judged[heads]).mean()),
-    )
+    scores, wrong = predictions.scores[heads], refused[heads & valid]
+    return [
+        *(roc_auc_score(valid[heads], probability[heads]), refused[heads & ~valid].mean(), wrong.mean()),
+        *(max(refused[rows & valid].mean() for rows in of_system), np.mean(model.calibrated(people) < model.threshold)),
+        *(error, spearmanr(ours, theirs)[0], np.corrcoef(scores, judged[heads])[0, 1]),
+        np.abs(scores - judged[heads]).mean(),
+    ]
+
+
+def learning_curve(examples: Examples, situation: Situation) -> Iterator[tuple[Cell, ...]]:
+    """Yield the AUC on held-out heads, mean and standard deviation over seeds, by number of systems or prompts used.
+
+    For speed, models are fitted to heads alone; without a record, a different fifth of the prompts is held out with
+    each fifth of the systems.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    prompts = _in_order({one.prompt_id for one in examples.sets})
+    for what, size in (*(("systems", n) for n in (4, 8, 12, 16, 18)), *(("prompts", n) for n in (20, 40, 60, 80))):
+        areas = []
+        for seed in range(_SEEDS):
+            rng, log_odds = np.random.default_rng(seed), np.full(len(examples.score), np.nan)
+            for part in range(FOLDS):
+                group = examples.systems[part::FOLDS]
+                tested = np.isin(examples.system, group) & (examples.kind == "judged")
+                known, others = prompts, [name for name in examples.systems if name not in group]
+                if situation != "record":
+                    held = examples.fold == (part + seed) % FOLDS
+                    tested, known = tested & held, [name for name in prompts if name not in examples.prompt[held]]
+                kept = rng.choice(others, size, replace=False) if what == "systems" else np.array(others)
+                learnt = rng.choice(known, size, replace=False) if what == "prompts" else np.array(known)
+                without = sorted({*examples.systems} - {*kept.tolist()})
+                trained = examples.head & np.isin(examples.system, kept) & np.isin(examples.prompt, learnt)
+                trees = fit_validity(*examples.training(situation, trained, without), situation)
+                features = examples.features(without, wanted=tested) if situation == "record" else examples.plain
+                log_odds[tested] = trees.predict(features[tested][:, COLUMNS[situation]])
+            scored = examples.head & ~np.isnan(log_odds)
+            areas.append(roc_auc_score(examples.score[scored] >= VALID_FROM, log_odds[scored]))
+        yield situation, what, size, float(np.mean(areas)), float(np.std(areas))
 
 
 _COLUMNS = (
-    *(
-        "knowledge; held out",
-        "AUC",
-        "failing refused",
-        "valid refused",
-        "of the worst system",
-        "people refused",
-        "calibration error",
-    ),
-    *("systems' rank correlation", "correlation of scores", "error of scores"),
+    *("knowledge; held out", "AUC", "failing refused", "valid refused", "of the worst system", "people refused"),
+    *("calibration error", "systems' rank correlation", "correlation of scores", "error of scores"),
 )
 
 
@@ -490,6 +515,7 @@ def train(
     cache: Annotated[Path | None, typer.Option(help="File of the texts' vectors: read if there, else written.")] = None,
     path: Annotated[Path, typer.Option("--out", help="Output file of the models.")] = MODEL,
     record: Annotated[Path, typer.Option(help="Output file of the record.")] = SHIPPED,
+    curve: Annotated[bool, typer.Option("--curve", help="Only print the learning curve; slow.")] = False,
 ) -> None:
     """Train the models, write them and the record, and print their agreement with the judge."""
     folder = mirror_folder(mirror)
@@ -499,8 +525,13 @@ def train(
     bare = bare_sets(judged)
     sets = [*judged, *bare, *junk_sets(judged), *people_sets(folder)]
     vectors = _vectors(sets, cache)
-    save_record(judged_record([*judged, *bare], vectors), record)
     examples = Examples.of(sets, vectors)
+    if curve:
+        points = [point for situation in ("record", "prompt") for point in learning_curve(examples, situation)]
+        names = ("knowledge", "number of", "learnt from", "AUC", "standard deviation")
+        out().print(to_terminal(Table("Learning curve", names, points, numbers=names[2:])))
+        return
+    save_record(judged_record([*judged, *bare], vectors), record)
     models, rows = {}, list[tuple[Cell, ...]]()
     for situation in READS:
         fitted = fit(*examples.training(situation, np.ones(len(examples.score), bool)), situation)
@@ -509,15 +540,7 @@ def train(
         predictions = held_out(examples, situation, prompts=situation != "record")
         models[situation] = SituationModel(*fitted, *calibrate(examples, predictions, people))
         name = f"{situation}; {'systems' if situation == 'record' else 'prompts and systems'}"
-        rows.append(
-            accuracy(
-                examples,
-                predictions,
-                models[situation],
-                float(np.mean(models[situation].calibrated(people) < models[situation].threshold)),
-                name,
-            )
-        )
+        rows.append((name, *accuracy(examples, predictions, models[situation], people)))
     save_models(models, path)
     for file in (path, record):
         out().print(f"{file}: {file.stat().st_size:,} bytes, {sha256_of(file)}", markup=False)
