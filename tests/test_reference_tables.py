@@ -16,6 +16,7 @@ from leaderboard.data.reference.systems import (
     ATTACKED,
     ATTACKS,
     CURATED,
+    GROUPED,
     MATCHED,
     REAL,
     STAGE_SUITES,
@@ -54,7 +55,7 @@ def _gains(column: Column) -> Mapping[str, Floats]:
     board, scores = _attacked()
     matrix = scores.matrix(column)
     at = {entry.result.manifest.name: place for place, entry in enumerate(board.entries)}
-    real = np.nanmean(matrix[:, [at[system.name] for system in REAL if system.name in at]], axis=0)
+    real = np.nanmean(matrix[:, [at[system.name] for system in GROUPED]], axis=0)
     scale = column.direction / (real.max() - real.min())
     return {a.name: (matrix[:, at[a.name]] - matrix[:, at[ATTACKED.name]]) * scale for a in ATTACKS}
 
