@@ -98,7 +98,7 @@ def accuracy_line(measured: Accuracy | None) -> str:
         return ""
     rho = "" if measured.rho is None else f", Spearman {measured.rho:.2f}"
     count = counted(len(measured.systems), "system")
-    return f"over the {count} with both, the estimate is off by {measured.error:.2f} of {measured.k} on average{rho}."
+    return f"Over the {count} with both, the estimate is off by {measured.error:.2f} of {measured.k} on average{rho}."
 
 
 def accuracy_section(measured: Accuracy | None, gaming: Gaming | None) -> Markup:
@@ -123,8 +123,7 @@ def accuracy_section(measured: Accuracy | None, gaming: Gaming | None) -> Markup
 def _against_judge(measured: Accuracy | None) -> str:
     if measured is None:
         return "No system on this board is both judged and estimated."
-    line = accuracy_line(measured)
-    return f"Useful different answers on {measured.suite}: {line}"
+    return f"{accuracy_line(measured)} (Useful different answers on {measured.suite}.)"
 
 
 @cache

@@ -13,6 +13,7 @@ import gradio as gr
 from markupsafe import Markup
 
 from benchmark.analysis.ranking import Standing
+from benchmark.metrics.metric import Missing
 from divbench.core.errors import DivBenchError, InputError, counted
 from divbench.core.tables import Cell, Table, listed, number_cell
 from leaderboard.app import components
@@ -34,7 +35,7 @@ from leaderboard.data.measurements import Measurement, is_best, measured_by
 from leaderboard.data.reference.systems import is_matched
 from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
-from leaderboard.data.texts import NO_TEXTS
+from leaderboard.data.texts import NO_TEXTS, texts_of
 from leaderboard.pages import page_text
 from leaderboard.pages.accuracy import accuracy, accuracy_line
 from leaderboard.pages.picture import picture
@@ -235,8 +236,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             gr.Markdown(page_text.COLUMNS)
             meaning = components.table("Columns of this table", "columns-table")
     above = (suite, k, measured, query, prompt, table)
-    controls = (*above, other, preset, own, types, modes, weights, size, licence, since)
-    names = [str(control.elem_id) for control in controls]
+    every = (*above, other, preset, own, types, modes, weights, size, licence, since)
+    names = [str(control.elem_id) for control in every]
     in_accordion = set(names[len(above) :])
 
     def unfolded(request: gr.Request) -> Any:
@@ -250,10 +251,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     wire(
         page,
         live,
-        controls,
-        partial(_controls, live),
-        partial(_shown, live, downloads),
-        [answer, systems, shown, *taken, note, meaning],
+        every,
+        partial(controls, live),
+        partial(content, live, downloads),
+        [answer, systems, another, shown, *taken, note, meaning],
         nothing=_nothing,
         cascade=("suite", "k", "measured", "by", "show"),
     )
@@ -262,32 +263,35 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         choices = dict(zip(names, map(plain_value, values), strict=True))
         measure = _measurement(live.snapshot(), choices)
         prompts = [] if measure is None else [prompt.prompt_id for prompt in _prompts(measure.board)]
-        if not prompts:
+        if measure is None or not prompts:
             return gr.skip(), gr.skip()
         now = prompts.index(choices["prompt"]) if choices["prompt"] in prompts else -1
-        choices["prompt"] = prompts[(now + 1) % len(prompts)]
-        return choices["prompt"], _shown_ranking(live, choices)[1]
+        asked = prompts[(now + 1) % len(prompts)]
+        return asked, _table(live, _ranked(live, measure, choices), measure.board, asked)
 
     stepped = another.click(
-        step, list(controls), [prompt, systems], trigger_mode="always_last", preprocess=False, queue=False, **QUIET
+        step, list(every), [prompt, systems], trigger_mode="always_last", preprocess=False, queue=False, **QUIET
     )
-    stepped.then(None, list(controls), None, js=remember(names)).then(None, js=count_on("shown"))
+    stepped.then(None, list(every), None, js=remember(names)).then(None, js=count_on("shown"))
 
 
-def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) -> list[Any]:
+def content(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) -> list[Any]:
+    """Return the content of the page for the controls' values: answer, ranking, table, downloads, notes, columns."""
     measure = _measurement(live.snapshot(), choices)
     if measure is None:
         return _nothing(page_text.NO_RESULTS)
     board, column = measure.board, _column(measure, choices)
-    if column is None:
-        return _nothing(page_text.NO_RANKS)
+    view = _ranked(live, measure, choices)
+    sentence = Markup('<p class="answer"><bdi>{}</bdi></p>').format(view.sentence)
     scores, keep = live.scores(board), Filter.of(choices)
     columns, fact_names = columns_of(board, choices["show"], choices["columns"] or ())
     standing = scores.standings(column)
     systems = models_table(board, column, standing, columns, fact_names, keep, scores.bytes_a_response)
     preset = choices["show"] if choices["show"] in PRESETS else CUSTOM
     return [
-        *_shown_ranking(live, choices),
+        str(sentence + picture(view, _system)),
+        _table(live, view, board, choices["prompt"]),
+        gr.Button(visible=bool(_prompts(board))),
         _tinted_table(systems),
         *components.files(downloads.write(systems.table.frame(), f"{board.name}-{preset}")),
         about_models(board, systems.entries, choices["since"] or ""),
@@ -295,49 +299,63 @@ def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) 
     ]
 
 
-def _shown_ranking(live: LiveResults, choices: Mapping[str, Any]) -> list[str]:
-    """Return the answer with its picture, and the ranking with examples."""
-    snapshot = live.snapshot()
-    measure = _measurement(snapshot, choices)
-    column = None if measure is None else _column(measure, choices)
-    if measure is None or column is None:
-        return ["", ""]  # `_shown` says why
-    board, keep = measure.board, Filter.of(choices)
-    others = beside(snapshot.boards, board, column)
-    view = ranking(board, column, live.scores(board).standings(column), keep.takes, others)
-    prompt = next((p for p in _prompts(board) if p.prompt_id == choices["prompt"]), None)
-    found, reason = ({}, "") if prompt is None else examples(view, prompt.prompt_id)
-    wrong = accuracy_line(accuracy(snapshot.boards, board.suite, board.k))
-    wrong = wrong and Markup('<a href="metrics">How wrong are we?</a> {}').format(wrong[0].upper() + wrong[1:])
-    sentence = Markup('<p class="answer"><bdi>{}</bdi></p>').format(view.sentence)
-    table = ranking_table(view, _system, "" if prompt is None else prompt.text, found, [wrong, reason], compare=True)
-    return [str(sentence + picture(view, _system)), str(table)]
+def _ranked(live: LiveResults, measure: Measurement, choices: Mapping[str, Any]) -> Ranking:
+    board, column = measure.board, _column(measure, choices)
+    others = beside(live.snapshot().boards, board, column)
+    return ranking(board, column, live.scores(board).standings(column), Filter.of(choices).takes, others)
+
+
+def _table(live: LiveResults, view: Ranking, board: Board, prompt_id: Any) -> str:
+    """Render the ranking with examples, and how far estimates are from judged values."""
+    prompt = next((p for p in _prompts(board) if p.prompt_id == prompt_id), None)
+    found, reason = ({}, NO_TEXTS) if prompt is None else examples(view, prompt.prompt_id)
+    line = accuracy_line(accuracy(live.snapshot().boards, board.suite, board.k))
+    wrong = line and Markup('<a href="metrics">How wrong are we?</a> {}').format(line)
+    asked = "" if prompt is None else prompt.text
+    return str(ranking_table(view, _system, asked, found, [wrong, reason], compare=True))
 
 
 def examples(view: Ranking, prompt_id: str) -> tuple[dict[tuple[str, str], tuple[str, ...]], str]:
     """Return the first responses to a prompt by board and system, and what to do for systems without texts."""
     found, lacking = {}, 0
-    people = [line for kind, of_kind in view.groups for line in of_kind if kind.type == "human"]
+    people = [line for kind, lines in view.groups for line in lines if kind.type == "human"]
     for line in (*view.lines[:MOST], *view.beside[:MOST], *people):
-        row = None
-        with suppress(InputError):  # the result was withdrawn
-            row = prompt_row(line.entry, prompt_id)
-        if row is not None and not row.get("text_free"):
-            found[line.board, line.id] = tuple(shortened(text, _LETTERS) for text in row["responses"][:_EXAMPLES])
-        lacking += row is not None and bool(row.get("text_free"))
+        texts = _responses(line.entry, prompt_id)
+        lacking += texts is None
+        if texts:
+            found[line.board, line.id] = tuple(shortened(text, _LETTERS) for text in texts[:_EXAMPLES])
     return found, f"{counted(lacking, 'system')} without answers to read: {NO_TEXTS}" if lacking else ""
+
+
+def _responses(entry: Entry, prompt_id: str) -> Sequence[str] | None:
+    """Return a system's responses to a prompt; none if it has no such prompt; None if the texts are not here."""
+    if entry.origin:  # all files of a system are read once
+        texts = texts_of(entry.system)
+        return None if isinstance(texts, Missing) else texts.get(prompt_id, ())
+    with suppress(InputError):  # the result was withdrawn
+        row = prompt_row(entry, prompt_id)
+        return () if row is None else None if row.get("text_free") else row["responses"]
+    return ()
 
 
 def _nothing(reason: str) -> list[Any]:
     sentence = Markup('<p class="answer">{}</p>').format(reason)
-    return [str(sentence), "", components.no_table(), *components.no_files(), "", components.no_table()]
+    return [
+        str(sentence),
+        "",
+        gr.Button(visible=False),
+        components.no_table(),
+        *components.no_files(),
+        "",
+        components.no_table(),
+    ]
 
 
 def _system(board: str, system: str) -> str:
     return f"system?{urlencode({'table': board, 'system': system})}"
 
 
-def _column(measure: Measurement, choices: Mapping[str, Any]) -> Column | None:
+def _column(measure: Measurement, choices: Mapping[str, Any]) -> Column:
     return measure.board.column(choices["by"]) or measure.column
 
 
@@ -381,7 +399,7 @@ def _prompts(board: Board) -> list[ListedPrompt]:
         return []
 
 
-def _controls(live: LiveResults, choices: Choices) -> list[Any]:
+def controls(live: LiveResults, choices: Choices) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = live.snapshot().boards
     named = next((board for board in boards if board.name == choices.get("table")), None)

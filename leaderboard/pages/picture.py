@@ -4,11 +4,14 @@ It is laid out twice, for wide and for narrow screens, of which the style sheet 
 that it works under the strictest Content-Security-Policy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import ceil, cos, floor, pi, sin
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from leaderboard.pages.ranking import DIFFERENT, INDEPENDENT, OTHERWISE, PEOPLE, Line, Link, Ranking, authors, template
 
@@ -17,6 +20,7 @@ _SIZES = {"wide": (1180, 272), "narrow": (366, 216)}  # pixels
 _LEFT, _RIGHT, _TOP, _BOTTOM = 22, 14, 10, 32  # margins around the axes
 _LETTER, _HEIGHT, _DOT = 6.4, 14.0, 7.0  # pixels: width of a letter, height of a line, half the place of a dot
 _LONGEST = 34  # letters of a name
+_MOST_NAMED = 60  # dots
 _DISTANCES = (11, 20, 32, 46, 62)  # between a dot and its name
 _DIRECTIONS = (0, 4, 1, 7, 3, 5, 2, 6)  # eighths of a turn: beside the dot first, then above and below
 _LEADER = 16  # distance from which a line leads from the dot to its name
@@ -98,51 +102,47 @@ def _plot(
 
 
 def spots(places: Sequence[Place], names: Sequence[str], later: Sequence[bool], frame: Box) -> list[Spot]:
-    """Find a place for each name where it covers no dot and no other name; isolated dots come first."""
-    taken = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in places]
-    found: dict[int, Spot] = {}
+    """Find a place for each name where it covers no dot and no other name; isolated dots come first.
 
-    def crowd(index: int) -> tuple[bool, int]:
-        x, y = places[index]
-        return later[index], sum(abs(x - other) < 60 and abs(y - above) < 30 for other, above in places)
-
-    for index in sorted(range(len(places)), key=crowd):
-        x, y = (round(end, 1) for end in places[index])
-        found[index] = Spot(x, y)
-        others = [box for i, box in enumerate(taken) if i != index]
-        for spot, box in _candidates(x, y, names[index]):
+    Of many dots, the first have names: the others' are shown on hovering.
+    """
+    taken = np.array([(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in places])
+    found = [Spot(round(x, 1), round(y, 1)) for x, y in places]
+    middles = np.array(places)
+    crowds = [int((np.abs(middles - place) < (60, 30)).all(axis=1).sum()) for place in middles]
+    served = sorted(range(len(places)), key=lambda index: later[index])[:_MOST_NAMED]
+    for index in sorted(served, key=lambda index: (later[index], crowds[index])):
+        others = np.delete(taken, index, axis=0)
+        for spot, boxes in _candidates(found[index], names[index]):
+            box, *_ = boxes
             inside = box[0] >= frame[0] and box[1] >= frame[1] and box[2] <= frame[2] and box[3] <= frame[3]
-            line = [] if spot.leader is None else _along((x, y), spot.leader)
-            if inside and not any(_overlap(one, other) for one in (box, *line) for other in others):
+            if inside and not any(_overlaps(each, others) for each in boxes):
                 found[index] = spot
-                taken += [box, *line]
+                taken = np.concatenate([taken, boxes])
                 break
-    return [found[index] for index in range(len(places))]
-
-
-def _candidates(x: float, y: float, name: str) -> list[tuple[Spot, Box]]:
-    """Return possible places of a name, the nearest first, each with the box that it fills."""
-    found = []
-    for distance in _DISTANCES:
-        for eighth in _DIRECTIONS:
-            right, down = cos(eighth * pi / 4), sin(eighth * pi / 4)
-            at = round(x + distance * right, 1), round(y + distance * down, 1)
-            anchor, share = ("start", 0.0) if right > 0.1 else ("end", 1.0) if right < -0.1 else ("middle", 0.5)
-            left = at[0] - len(name) * _LETTER * share
-            box = left - 1, at[1] - _HEIGHT / 2, left + len(name) * _LETTER + 1, at[1] + _HEIGHT / 2
-            end = round(x + (distance - 3) * right, 1), round(y + (distance - 3) * down, 1)
-            found.append((Spot(x, y, name, anchor, at, end if distance > _LEADER else None), box))
     return found
 
 
-def _along(start: Place, end: Place) -> list[Box]:
-    """Return small boxes along a line, without its start."""
-    points = [(start[0] + (end[0] - start[0]) * i / 4, start[1] + (end[1] - start[1]) * i / 4) for i in range(2, 5)]
-    return [(x - 1, y - 1, x + 1, y + 1) for x, y in points]
+def _candidates(dot: Spot, name: str) -> Iterator[tuple[Spot, list[Box]]]:
+    """Yield possible places of a name, the nearest first, with the boxes that it and the line to it fill."""
+    for distance, eighth in product(_DISTANCES, _DIRECTIONS):
+        right, down = cos(eighth * pi / 4), sin(eighth * pi / 4)
+        x, y = round(dot.x + distance * right, 1), round(dot.y + distance * down, 1)
+        anchor, share = ("start", 0.0) if right > 0.1 else ("end", 1.0) if right < -0.1 else ("middle", 0.5)
+        left = x - len(name) * _LETTER * share
+        boxes = [(left - 1, y - _HEIGHT / 2, left + len(name) * _LETTER + 1, y + _HEIGHT / 2)]
+        end = None
+        if distance > _LEADER:
+            end = round(x - 3 * right, 1), round(y - 3 * down, 1)
+            shares = (0.4, 0.7, 1.0)
+            line = [(dot.x + (end[0] - dot.x) * s, dot.y + (end[1] - dot.y) * s) for s in shares]
+            boxes += [(x - 1, y - 1, x + 1, y + 1) for x, y in line]
+        yield Spot(dot.x, dot.y, name, anchor, (x, y), end), boxes
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlaps(box: Box, others: NDArray[np.float64]) -> bool:
+    left, top, right, bottom = box
+    return bool(((left < others[:, 2]) & (others[:, 0] < right) & (top < others[:, 3]) & (others[:, 1] < bottom)).any())
 
 
 def _name(line: Line) -> str:

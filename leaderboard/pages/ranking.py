@@ -21,7 +21,7 @@ from divbench.core.errors import counted, need
 from divbench.core.tables import interval, listed, number, places_for
 from leaderboard.data.board import Board, Column, Entry, is_roughly_estimated
 from leaderboard.data.kinds import KINDS, Kind, asked, cut_of, kind_of, size_of, weights_of
-from leaderboard.pages.systems import direction_text, system_ids, system_labels
+from leaderboard.pages.systems import direction_text, system_labels
 
 QUALITY: Mapping[str, str] = {  # the metrics of quality, the best evidence first, with their headings
     "mean_head_quality_reported": "quality, 1–10",
@@ -137,7 +137,9 @@ def ranking(
         else _Scale.over([e for cell in found for e in (cell.value, cell.low, cell.high) if e is not None])
     )
     digits = places_for(cell.high - cell.low for cell in found if cell.low is not None and cell.high is not None)
-    lines = {(b.name, i): _line(b, c, i, scale, digits, is_aside=_measured(b) != _measured(board)) for b, c, i in every}
+    named = {b.name: system_labels(b) for b in (board, *(other for other, _ in others))}
+    measured = _measured(board)
+    lines = {(b.name, i): _line(b, c, i, scale, digits, named[b.name][i], measured) for b, c, i in every}
     ranked = [index for index in valued if standing[index].rank is not None]
     ranked.sort(key=lambda index: (standing[index].rank or 0, labels[index]))
     rows = _with_groups([_ranked(lines[board.name, index], standing[index]) for index in ranked])
@@ -213,7 +215,7 @@ def _value(entry: Entry, column: Column | None) -> float | None:
     return None if cell is None else cell.value
 
 
-def _line(board: Board, column: Column, index: int, scale: "_Scale", digits: int, *, is_aside: bool) -> Line:
+def _line(board: Board, column: Column, index: int, scale: "_Scale", digits: int, label: str, measured: str) -> Line:
     entry, cell = board.entries[index], board.entries[index].cells[column.signature]
     quality, kind = quality_column(board), kind_of(entry)
     value = _value(entry, quality)
@@ -222,8 +224,8 @@ def _line(board: Board, column: Column, index: int, scale: "_Scale", digits: int
     facts = ("" if kind is KINDS[0] else kind.name, size_of(entry), weights_of(entry), _month(entry))
     return Line(
         entry,
-        system_labels(board)[index],
-        system_ids(board)[index],
+        label,
+        entry.system,
         board.name,
         kind,
         PEOPLE if kind.type == "human" else asked(entry) or how,
@@ -234,7 +236,7 @@ def _line(board: Board, column: Column, index: int, scale: "_Scale", digits: int
         text,
         board.k,
         _measured(board),
-        is_aside,
+        _measured(board) != measured,
     )
 
 

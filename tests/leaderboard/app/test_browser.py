@@ -10,6 +10,8 @@ import pytest
 
 from leaderboard.application import PAGES
 from leaderboard.data.board import Board
+from leaderboard.data.reference.results import WithReference
+from leaderboard.pages.models import default_board
 from leaderboard.pages.responses import make_view, prompts_of, responses_table
 from leaderboard.pages.systems import first_entry, system_ids, system_labels
 from submissions.judgements.vote_store import VoteReader
@@ -24,6 +26,15 @@ from tests.leaderboard.servers import serving
 pytestmark = pytest.mark.browser
 
 _WIDE = "return document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
+_NAMES = "return [...document.querySelectorAll('.picture svg .name')].filter((e) => e.checkVisibility())"
+_COVERED = """
+const boxes = (what) => [...document.querySelectorAll(`.picture svg[viewBox] ${what}`)]
+  .filter((e) => e.checkVisibility()).map((e) => [e.getBoundingClientRect(), e.textContent]);
+const names = boxes(".name"), all = [...names, ...boxes("a > .form")];
+const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+return names.flatMap(([box, name]) =>
+  all.filter(([other]) => other !== box && meet(box, other)).map(([_, text]) => `${name}: ${text}`));
+"""
 _UNNAMED = """
 return [...document.querySelectorAll("main input, main textarea, main select, main button")].filter((e) =>
   e.checkVisibility() && !e.disabled && !e.labels?.length && !e.ariaLabel && !e.title && !e.innerText.trim()
@@ -56,6 +67,15 @@ def address(results: Path, store: FolderStore, votes: Path) -> Iterator[str]:
 def hostile_address(hostile: Path) -> Iterator[str]:
     with serving(hostile) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def reference_page(results: Path) -> Iterator[str]:
+    """The first page with the judged systems that ship with the package."""
+    board = default_board(WithReference().read().boards)
+    assert board is not None
+    with serving(results, reference=True) as url:
+        yield f"{url}/?{urlencode({'table': board.name})}"
 
 
 def count(browser: Any, name: str) -> int:
@@ -115,6 +135,30 @@ def test_the_first_page_ranks_systems_that_lead_to_their_pages(address: str, bro
     until(lambda: "/system?" in browser.current_url, "the page of the system is not opened")
     until(lambda: browser.find_elements("css selector", "#classes-plot .trace") != [], "there is no figure")
     assert names[0] in browser.find_element("css selector", "h1").text
+
+
+def test_names_in_the_picture_cover_no_other_name_and_no_dot(reference_page: str, browser: Any) -> None:
+    open_page(browser, reference_page)
+    assert len(browser.execute_script(_NAMES)) > 15
+    assert "DIVBENCH_MIRROR" in browser.find_element("css selector", "#ranking").text  # how to get answers to read
+    assert browser.execute_script(_COVERED) == []
+    with on_a_phone(browser):
+        assert len(browser.execute_script(_NAMES)) > 8
+        assert browser.execute_script(_COVERED) == []
+
+
+def test_a_click_shows_other_answers_and_two_ticks_compare(address: str, browser: Any) -> None:
+    open_page(browser, address)
+    prompt = browser.find_element("css selector", "#ranking thead .examples").text
+    press(browser, "another", "shown")
+    assert browser.find_element("css selector", "#ranking thead .examples").text not in ("", prompt)
+    assert query(browser)["prompt"] != [""]
+    boxes = browser.find_elements("css selector", "#ranking-table .pick input")[1:3]
+    ids = [box.get_attribute("value") for box in boxes]
+    for box in boxes:
+        browser.execute_script("arguments[0].click()", box)
+    until(lambda: "/compare?" in browser.current_url, "the systems are not compared")
+    assert query(browser)["systems"] == [",".join(ids)]
 
 
 def test_choices_go_into_the_address_and_a_permalink_restores_them(address: str, browser: Any) -> None:

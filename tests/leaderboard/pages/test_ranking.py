@@ -228,7 +228,7 @@ def test_systems_of_another_board_stand_beside_the_ranking(board: Board) -> None
     standing = BoardScores(judged).standings(column)
     made = ranking(judged, column, standing, others=[(fewer, column), (estimated, column)])
     assert [line.entry for line in made.lines if line.rank] == sorted(
-        judged.entries, key=lambda entry: -entry.cells[column.signature].value
+        judged.entries, key=lambda entry: -(entry.cells[column.signature].value or 0.0)
     )
     assert [(line.entry, line.measured, line.is_aside) for line in made.beside] == [(systems[2], "estimated", True)]
     ((_, (wrote,)),) = made.groups  # people wrote fewer, so they stand there with their number
