@@ -1,6 +1,9 @@
 """Standardized datasets, suites of prompts, and your response sets in any form: mappings, lists and tables."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +11,17 @@ from datasets_build.load import load_split, load_suite
 from datasets_build.schema import Suite
 from datasets_build.sources import find_config
 from divbench.core.errors import ConfigurationError, InputError, counted
-from submissions.importing.imported import MODELS, STEPS
-from submissions.importing.response_rows import IDS, LISTS, MORE_OF_A_PROMPT, OURS, PROMPTS, TEXTS
+from submissions.checking import artefacts
+from submissions.importing.imported import DEFAULT_OPTIONS, NOT_SPLIT, Imported, ImportOptions
+from submissions.importing.importers import check_one_system, detect_format, read_file, systems_of
+from submissions.importing.response_rows import read_rows
+from submissions.importing.shapes import LISTS, PROMPTS, TEXTS
+from submissions.untrusted.findings import Findings, Problem, Rejected
 
 if TYPE_CHECKING:
     import datasets
+
+FILES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".gz", ".zst", ".eval")
 
 
 def load(
@@ -65,15 +74,93 @@ def suite(name: str, *, mirror: str | Path | None = None) -> Suite:
     return load_suite(name, None if mirror is None else Path(mirror))
 
 
-def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts."""
-    prompts, responses = _prompts_and_responses(sets)
-    if not responses:
-        raise InputError("there is no response set", "write score([[…], […]])")
-    _check_prompts(prompts)
-    labels = tuple(prompts) if prompts else numbered(len(responses))
-    texts = tuple(_texts(name, texts_of_set) for name, texts_of_set in zip(labels, responses, strict=True))
-    return labels, tuple(prompts) or ("",) * len(responses), texts
+def response_sets(
+    sets: Any, options: ImportOptions = DEFAULT_OPTIONS, notes: list[str] | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts.
+
+    Traces of tools are removed as the options say. What was removed or may be a mistake is added to the notes.
+    """
+    notes = [] if notes is None else notes
+    if isinstance(sets, Path) or (isinstance(sets, str) and _names_file(sets)):
+        read = _sets_of_file(Path(sets), options, notes)
+    else:
+        prompts, responses = _prompts_and_responses(sets, options, notes)
+        if not responses:
+            raise InputError("there is no response set", "write score([[…], […]])")
+        _check_prompts(prompts)
+        labels = tuple(prompts) if prompts else numbered(len(responses))
+        texts = tuple(_texts(name, texts_of_set) for name, texts_of_set in zip(labels, responses, strict=True))
+        given = tuple(prompts) or ("",) * len(responses)
+        cleaned, removed = artefacts.without_traces(given, texts, options.keep_thinking, options.clean)
+        notes += [f"{message} ({hint})" for _, message, hint in removed]
+        read = labels, given, tuple(cleaned)
+    traces = artefacts.ArtefactCounts()
+    for i, (prompt, own) in enumerate(zip(*read[1:], strict=True)):
+        traces.add(i, prompt, own)
+    notes += [f"{message} ({hint})" for _, message, hint in traces.sentences()]
+    sizes = sorted({len(responses) for responses in read[2]})
+    if len(sizes) > 1:
+        notes.append(
+            f"the sets have between {sizes[0]} and {sizes[-1]} responses, and most metrics depend on the number"
+        )
+    elif sizes == [1]:
+        notes.append("each set has one response, which has no diversity")
+    return read
+
+
+def split_by(sets: Any, by: str) -> dict[str, tuple[Any, str | None]]:
+    """Return what to read for each value of a column that names systems: a file and the value, or a part of a table."""
+    if isinstance(sets, str | Path):
+        return {system: (sets, system) for system in systems_of(Path(sets), by)}
+    items = _cells(sets) if isinstance(sets, Sequence) else []
+    names = list(dict.fromkeys(name for row in items for name in row)) if items else _column_names(sets)
+    if by not in names:
+        raise InputError(f"there is no column {by!r}", f"one of {', '.join(map(str, names))[:200]}")
+    table = {name: [row.get(name) for row in items] if items else _cells(sets[name]) for name in names}
+    parts: dict[str, tuple[Any, str | None]] = {}
+    for system in dict.fromkeys(map(str, table[by])):
+        kept = [i for i, value in enumerate(table[by]) if str(value) == system]
+        parts[system] = {name: [cells[i] for i in kept] for name, cells in table.items()}, None
+    return parts
+
+
+def _names_file(text: str) -> bool:
+    """Whether a text is the path of a file, or looks like one."""
+    return "\n" not in text and len(text) < 1000 and (Path(text).suffix.lower() in FILES or Path(text).is_file())
+
+
+def _sets_of_file(
+    path: Path, options: ImportOptions, notes: list[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Read a file as `divbench import` does; a set without the text of its prompt has its id as its name."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}", f"give a file that ends in {', '.join(FILES)}, or response sets")
+    findings = Findings()
+    imported = read_file(path, detect_format(path), findings, None, options)
+    if findings.rejected():
+        raise Rejected(str(path), _in_python(findings))
+    notes += _notes(findings, imported)
+    rows = imported.rows
+    names = tuple(row.prompt or row.prompt_id for row in rows)
+    return names, tuple(row.prompt or "" for row in rows), tuple(row.responses for row in rows)
+
+
+def _in_python(findings: Findings) -> Findings:
+    """Return problems with hints that name arguments in place of options."""
+
+    def renamed(problem: Problem) -> Problem:
+        hint = re.sub(r"--(field|by) ([^ ,;]+)", r"\1='\2'", problem.hint)
+        return replace(problem, hint=re.sub(r"--(?:prompt-field)", "prompt_field=", hint))
+
+    return findings.renamed(renamed)
+
+
+def _notes(findings: Findings, imported: Imported) -> list[str]:
+    """Return the warnings of a reader, and the fields that were not used, as sentences."""
+    notes = [f"{kind[0].message} ({kind[0].hint})" for kind in _in_python(findings).kinds()]
+    unused = ", ".join(sorted(imported.unused_fields))[:300]
+    return [*notes, f"fields that were not used: {unused}"] if unused else notes
 
 
 def beside(
@@ -100,24 +187,22 @@ def beside(
 
 def _column(sets: Any, name: str) -> Any:
     """Return a column of a table as lists per set."""
-    if columns := _column_names(sets):
-        table = sets
-    else:
-        rows = _cells(sets)
-        columns = list(dict.fromkeys(key for row in rows if isinstance(row, Mapping) for key in row))
-        table = {key: [row.get(key) for row in rows] for key in columns}
-    if name not in columns:
+    names = _column_names(sets)
+    if not names and (rows := [row for row in _cells(sets) if isinstance(row, Mapping)]):
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        sets = {key: [row.get(key) for row in rows] for key in names}
+    if name not in names:
         raise InputError(
-            f"there is no column {name!r}", f"the columns are {', '.join(map(str, columns))[:200] or 'none'}"
+            f"there is no column {name!r}", f"the columns are {', '.join(map(str, names))[:200] or 'none'}"
         )
-    texts, cells = _cells(table[_responses_column(columns)]), _cells(table[name])
-    if not any(isinstance(text, str) for text in texts):
-        return cells
-    by_prompt: dict[Any, list[Any]] = {}
-    column = next(known for known in _prompt_columns() if known in columns)
-    for prompt, cell in zip(_cells(table[column]), cells, strict=True):
-        by_prompt.setdefault(prompt, []).append(cell)
-    return list(by_prompt.values())
+    cells = _cells(sets[name])
+    read = _read_table(sets, names, replace(DEFAULT_OPTIONS, by=NOT_SPLIT))
+    return [
+        [cells[number - 1] for number in read.lines[row.prompt_id]]
+        if row.prompt_id in read.lines
+        else cells[row.number - 1]
+        for row in read.rows
+    ]
 
 
 def numbered(count: int) -> tuple[str, ...]:
@@ -125,7 +210,7 @@ def numbered(count: int) -> tuple[str, ...]:
     return tuple(f"set {i}" for i in range(1, count + 1))
 
 
-def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
+def _prompts_and_responses(sets: Any, options: ImportOptions, notes: list[str]) -> tuple[list[Any], list[Any]]:
     """Prompts (empty if there are none) and responses of sets in any form, unchecked."""
     if isinstance(sets, str | bytes):
         raise InputError("a single text is not a list of response sets", 'write score([["a response", "another"], …])')
@@ -135,8 +220,8 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
         sets = _with_prompts_of_index(sets)
     if isinstance(sets, Mapping) and not _is_columns(sets):
         return list(sets), list(sets.values())
-    if columns := _column_names(sets):
-        return _from_table(sets, columns)
+    if names := _column_names(sets):
+        return _from_table(sets, names, options, notes)
     if hasattr(sets, "reset_index") and all(isinstance(name, str) for name in sets.index):  # a pandas Series by prompt
         return list(sets.index), list(sets)
     if not hasattr(sets, "__iter__") or getattr(sets, "ndim", 1) == 0:
@@ -144,7 +229,7 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
     items = _cells(sets)
     if items and all(isinstance(item, Mapping) for item in items):  # the rows of a table
         names = list(dict.fromkeys(name for row in items for name in row))
-        return _from_table({name: [row.get(name) for row in items] for name in names}, names)
+        return _from_table({name: [row.get(name) for row in items] for name in names}, names, options, notes)
     if items and all(isinstance(item, str) for item in items):
         raise InputError(
             "a flat list of texts is not a list of response sets",
@@ -156,7 +241,7 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
 def _with_prompts_of_index(table: Any) -> Any:
     """Make the index of a DataFrame or a Series columns if it has the prompts, as after `groupby("prompt")`."""
     columns = list(getattr(table, "columns", ()))
-    if not any(name in _prompt_columns() and name not in columns for name in table.index.names):
+    if not any(name in PROMPTS and name not in columns for name in table.index.names):
         return table
     return (table if columns else table.rename(LISTS[0])).reset_index()
 
@@ -198,7 +283,7 @@ def _is_columns(sets: Mapping[Any, Any]) -> bool:
     responses = next((sets[name] for name in (*LISTS, *TEXTS) if name in sets), None)
     if responses is None or isinstance(responses, str) or not hasattr(responses, "__len__"):
         return False
-    prompts = next((sets[name] for name in _prompt_columns() if name in sets), "")
+    prompts = next((sets[name] for name in PROMPTS if name in sets), "")
     return not isinstance(prompts, str) or not any(isinstance(response, str) for response in responses)
 
 
@@ -217,67 +302,43 @@ def _cells(column: Any) -> list[Any]:
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
 
 
-def _prompt_columns() -> tuple[str, ...]:
-    return *PROMPTS, "context", "prompts"  # McDiv's name, and that of TRL's reward functions
-
-
-def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
+def _from_table(
+    sets: Any, names: Sequence[str], options: ImportOptions, notes: list[str]
+) -> tuple[list[Any], list[Any]]:
     """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
-    column = _responses_column(columns)
-    prompt_column = next((name for name in _prompt_columns() if name in columns), None)
-    if twice := [name for name in (column, prompt_column) if sum(known == name for known in columns) > 1]:
+    read = _read_table(sets, names, options, notes)
+    if any(row.prompt is not None for row in read.rows):
+        return [row.prompt for row in read.rows], [row.responses for row in read.rows]
+    if len(read.lines) == len(read.rows) and read.rows:
+        name = read.names["response"]
+        message = f"each row of the table has one response, in {name!r}, and no prompt"
+        raise InputError(message, f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set")
+    return [], [row.responses for row in read.rows]
+
+
+def _read_table(sets: Any, names: Sequence[str], options: ImportOptions, notes: list[str] | None = None) -> Imported:
+    """Read the rows of a table as those of a file."""
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise InputError(f"the table has two columns {twice[0]!r}", "rename one")
-    _check_one_system(sets, columns)
-    responses, prompts = _cells(sets[column]), [] if prompt_column is None else _cells(sets[prompt_column])
-    if prompt_column is not None and len(prompts) != len(responses):
-        count = counted(len(prompts), "prompt")
-        message = f"the table has {count} in {prompt_column!r} and {len(responses)} rows in {column!r}"
-        raise InputError(message, "give each row a prompt")
-    if not any(isinstance(response, str) for response in responses):
-        return prompts, responses
-    if column in LISTS and all(isinstance(text, str) and text[:1] + text[-1:] == "[]" for text in responses):
-        message = f"each row of {column!r} is a text, such as {responses[0][:40]!r}, not a list"
-        raise InputError(message, "read the lists first, with json.loads or ast.literal_eval")
-    if prompt_column is None:
-        raise InputError(
-            f"each row of the table has one response, in {column!r}, and no prompt",
-            f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
-        )
-    _check_prompts(prompts)
-    for name in (*MORE_OF_A_PROMPT, IDS[0]):
-        if name in columns:
-            _check_same(prompt_column, prompts, name, _cells(sets[name]))
-    by_prompt: dict[Any, list[Any]] = {}
-    for prompt, text in zip(prompts, responses, strict=True):
-        by_prompt.setdefault(prompt, []).append(text)
-    return list(by_prompt), list(by_prompt.values())
+    table = {str(name): list(map(_plain, _cells(sets[name]))) for name in names}
+    sizes = {len(cells): name for name, cells in reversed(table.items())}
+    if len(sizes) > 1:
+        (one, first), (other, second) = list(sizes.items())[:2]
+        message = f"the table has {counted(one, 'value')} in {first!r} and {other} in {second!r}"
+        raise InputError(message, "give each row a value in every column")
+    rows = [(i, dict(zip(table, row, strict=True))) for i, row in enumerate(zip(*table.values(), strict=True), start=1)]
+    findings = Findings()
+    read = read_rows(rows, "the table", findings, None, options)
+    check_one_system(read, "the table", findings, options)
+    if findings.rejected():
+        raise InputError(*_in_python(findings).first_error())
+    if notes is not None:
+        notes += _notes(findings, read)
+    return read
 
 
-def _responses_column(columns: Sequence[str]) -> str:
-    """Name the column of responses of a table, or raise `InputError` if it is not clear."""
-    known = [name for name in (*LISTS, *TEXTS) if name in columns]
-    if not known:
-        raise InputError(
-            f"the table has no column of responses; it has {', '.join(map(str, columns))[:200]}",
-            f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
-        )
-    if len(known) > 1 and known[0] not in OURS:
-        message = f"which column holds the responses? the table has {' and '.join(map(repr, known))}"
-        raise InputError(message, f"rename it to {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response")
-    return known[0]
-
-
-def _check_same(prompt_column: str, prompts: Sequence[Any], name: str, cells: Sequence[Any]) -> None:
-    """Raise `InputError` if rows with one prompt differ in a column that is part of it."""
-    if len({*zip(prompts, map(str, cells), strict=True)}) > len({*prompts}):
-        message = f"rows with the same {prompt_column!r} differ in {name!r}, so they have different prompts"
-        raise InputError(message, "write both into a column 'prompt'")
-
-
-def _check_one_system(sets: Any, columns: Sequence[str]) -> None:
-    """Raise `InputError` if a table has the responses of several systems, or of one at several steps of training."""
-    for name in (*MODELS, "system", *STEPS):  # columns that name what made a response
-        if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
-            what = "training steps" if name in STEPS else "systems"
-            message = f"the table has responses of {len(several)} {what}, by its column {name!r}"
-            raise InputError(message, f"score the rows of each separately: they have {', '.join(several)[:200]}")
+def _plain(cell: Any) -> Any:
+    """Return a cell with lists in place of arrays and tuples."""
+    if isinstance(cell, str | bytes | Mapping | Set) or not hasattr(cell, "__iter__") or getattr(cell, "ndim", 1) == 0:
+        return cell
+    return [_plain(item) for item in _cells(cell)]

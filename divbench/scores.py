@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,10 @@ from benchmark.validity.record import load_record
 from benchmark.validity.stated import Verdicts, stated_by_rewards
 from divbench.core.console import steps
 from divbench.core.errors import ConfigurationError, InputError, MissingExtra, counted, did_you_mean, need
-from divbench.core.tables import Cell, Styled, Table, interval, number, to_text
-from divbench.data import beside, response_sets
+from divbench.core.tables import Cell, Styled, Table, interval, number, printable, to_text
+from divbench.data import beside, response_sets, split_by
 from submissions.checking.response_kinds import READS_ENGLISH, is_foreign_set
+from submissions.importing.imported import NOT_SPLIT, ImportOptions
 from submissions.untrusted.plain_text import shortened
 
 # Profiles for metrics that depend on models, the fastest first. *lexical* is not among them: its equivalence classes
@@ -78,6 +79,7 @@ class Scores:
         foreign: Number of sets that, or whose prompts, are in a language other than English.
         estimated: Number of sets whose validity is a rough estimate, for lack of judged responses to their prompts.
         free: Number of these whose prompts ask for nothing, so that only junk is not valid.
+        notes: What was removed from the responses or may be a mistake in them, such as thinking text.
     """
 
     profile: str
@@ -89,6 +91,7 @@ class Scores:
     foreign: int = 0
     estimated: int = 0
     free: int = 0
+    notes: tuple[str, ...] = ()
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -149,13 +152,47 @@ class Scores:
             notes += f"\n{self.estimated} of {sets} {why}: validity is a rough estimate."
         if self.free:
             notes += f"\n{self.free} of {sets} to prompts that ask for nothing: only junk is not valid."
-        return notes
+        return notes + "".join(f"\n{printable(note[:1].upper() + note[1:])}." for note in self.notes)
 
 
+class Settings(TypedDict, total=False):
+    """The other arguments of `score`."""
+
+    field: str | None
+    prompt_field: str | None
+    keep_thinking: bool
+    clean: bool
+    profile: str | Profile | None
+    rewards: Any
+    threshold: float | None
+    quantile: float | None
+    valid: Any
+    finish_reasons: Any
+    resamples: int
+    seed: int
+
+
+@overload
 def score(
+    sets: Any, metrics: str | Iterable[str] | None = None, *, by: None = None, **settings: Unpack[Settings]
+) -> Scores: ...
+
+
+@overload
+def score(
+    sets: Any, metrics: str | Iterable[str] | None = None, *, by: str, **settings: Unpack[Settings]
+) -> dict[str, Scores]: ...
+
+
+def score(  # noqa: PLR0913 - all are keywords
     sets: Any,
     metrics: str | Iterable[str] | None = None,
     *,
+    by: str | None = None,
+    field: str | None = None,
+    prompt_field: str | None = None,
+    keep_thinking: bool = False,
+    clean: bool = False,
     profile: str | Profile | None = None,
     rewards: Any = None,
     threshold: float | None = None,
@@ -164,15 +201,22 @@ def score(
     finish_reasons: Any = None,
     resamples: int = 10_000,
     seed: int = 0,
-) -> Scores:
+) -> Scores | dict[str, Scores]:
     """Score the diversity of response sets.
 
     Args:
         sets: A mapping from prompt to responses; a list of lists of responses; or a table: a pandas DataFrame, a
             `datasets.Dataset` or a list of dicts. A table has the columns `prompt` and either `responses`, a list in
             each row, or `response`, one text in each row; common other names, such as `outputs` and `question`, work
-            too. The prompt is optional where rows hold lists.
+            too. The prompt is optional where rows hold lists. A path, such as `"responses.jsonl"`, is read as
+            `divbench import` does; its prompts are optional.
         metrics: Ids of metrics, or the name of a profile for all of its metrics; None: all of the profile's.
+        by: Column that names the system of each row: the scores of each value are returned, by value. With "none", rows
+            that differ in such columns count as one system, under that name.
+        field: Column of the responses, in a file with dots for inner fields; None: detected by its name.
+        prompt_field: Column of the prompts; None: detected likewise.
+        keep_thinking: Keep thinking text such as `<think>…</think>`, which is removed by default, with a note.
+        clean: Remove control tokens, roles, HTML entities and other traces of tools, with a note.
         profile: Name of a profile, or your own; None: `lexical` if no metric needs a model, else `semantic`, or
             `offline` if a metric needs surprisals.
         rewards: A number for each response, from any reward model: a column of the table, a mapping from prompt to
@@ -199,15 +243,26 @@ def score(
     0.6666666666666666
     """
     check_resampling(resamples, seed)
-    names, prompts, responses = response_sets(sets)
-    given = {"rewards": rewards, "valid": valid, "finish_reasons": finish_reasons}
-    rewards, valid, finish_reasons = (
-        None if values is None else beside(sets, values, what, names, responses) for what, values in given.items()
-    )
-    rule, verdicts = _verdicts(rewards, valid, threshold, quantile)
-    columns = verdicts, _finish_reasons(finish_reasons)
-    system = names, prompts, responses
-    return _score_systems([system], metrics, profile, resamples, seed, stated=rule, beside=columns)[0]
+    options = ImportOptions(field, prompt_field, by=by, keep_thinking=keep_thinking, clean=clean)
+    stated = {"rewards": rewards, "valid": valid, "finish_reasons": finish_reasons}
+    parts: dict[str, tuple[Any, str | None]] = {by or "": (sets, None)}
+    if by is not None and by != NOT_SPLIT:
+        parts = split_by(sets, by)
+        if any(values is not None and not isinstance(values, str) for values in stated.values()):
+            raise ConfigurationError("by splits a table, not what is given beside it", "name columns of the table")
+    scores: dict[str, Scores] = {}
+    for system, (part, only) in parts.items():
+        notes: list[str] = []
+        read = response_sets(part, replace(options, only=only), notes)
+        each = {
+            what: None if values is None else beside(part, values, what, read[0], read[2])
+            for what, values in stated.items()
+        }
+        rule, verdicts = _verdicts(each["rewards"], each["valid"], threshold, quantile)
+        columns = verdicts, _finish_reasons(each["finish_reasons"])
+        [own] = _score_systems([read], metrics, profile, resamples, seed, stated=rule, beside=columns)
+        scores[system] = replace(own, notes=tuple(notes))
+    return scores if by is not None else scores[""]
 
 
 def _verdicts(
@@ -255,7 +310,10 @@ def score_all(
 ) -> list[Scores]:
     """Score the response sets of several systems as `score` does; each model is loaded once."""
     check_resampling(resamples, seed)
-    return _score_systems([response_sets(sets) for sets in systems], metrics, profile, resamples, seed)
+    notes: list[list[str]] = [[] for _ in systems]
+    read = [response_sets(sets, notes=said) for sets, said in zip(systems, notes, strict=True)]
+    scores = _score_systems(read, metrics, profile, resamples, seed)
+    return [replace(own, notes=tuple(said)) for own, said in zip(scores, notes, strict=True)]
 
 
 def _score_systems(

@@ -1,6 +1,5 @@
 """`divbench quick`: score a file of responses and show it among the reference systems."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
@@ -9,33 +8,43 @@ import typer
 
 from divbench.core.console import JsonOption, err, file_option, out, print_json, progress, system_option
 from divbench.core.errors import ConfigurationError, MissingExtra, need
+from submissions.commands import (
+    ByOption,
+    CleanOption,
+    FieldOption,
+    IdFieldOption,
+    KeepThinkingOption,
+    PromptFieldOption,
+    PromptsOption,
+)
 
 if TYPE_CHECKING:
     from benchmark.scoring.scorer import Scored
     from leaderboard.pages.ranking import Line, Ranking
+    from submissions.importing.imported import ImportOptions
 
 PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
-USUAL = "noveltybench-curated"  # suite of the reference results with people's responses
 KS = (10, 8)  # numbers of responses of the reference results; people gave 8
 
 
 def quick(
-    file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
+    file: Annotated[Path, typer.Argument(help="File with the responses, in any format of divbench import.")],
     suite: Annotated[
-        str | None,
-        file_option(
-            help=f"Suite of the prompts, or own for your own; default: {USUAL}, or own if it has none of them."
-        ),
+        str | None, file_option(help="Suite of the prompts, or own for your own; default: detected by the prompts.")
     ] = None,
-    field: Annotated[
-        str | None, file_option(help="Field or column with the responses; default: detected by name.")
-    ] = None,
+    field: FieldOption = None,
+    prompt_field: PromptFieldOption = None,
+    id_field: IdFieldOption = None,
+    prompts: PromptsOption = None,
+    by: ByOption = None,
+    keep_thinking: KeepThinkingOption = False,
+    clean: CleanOption = False,
     name: Annotated[str | None, system_option(help="System's name; default: the name of the file.")] = None,
     k: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Number of responses per prompt to score; default: 10, or 8 if fewer, or all if fewer.",
+            help="Number of responses per prompt to score; default: as of the reference systems (10 or 8), or all.",
         ),
     ] = None,
     all_metrics: Annotated[
@@ -56,33 +65,45 @@ def quick(
 
       divbench quick samples.csv --field completion --name my-model --no-board
     """
+    from dataclasses import replace
+
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource
     from leaderboard.pages.ranking import beside, ranking
+    from submissions.importing.imported import NOT_SPLIT, ImportOptions
+    from submissions.importing.importers import USUAL, suite_of, systems_of
 
     if file.is_dir():
         raise ConfigurationError(f"{file} is a folder", "give a file; divbench import converts NoveltyBench's folders")
-    name = name or file.stem
-    suite = suite or _suite_of(file, field)
-    submission = _imported(file, suite, field, name, k, folder)
-    scored = _scored(submission, k, folder / "results", all_metrics=all_metrics)
+    options = ImportOptions(field, prompt_field, id_field, prompts, by, None, keep_thinking, clean)
+    if suite is None:
+        suite, why = suite_of(file, options)
+        if why:
+            err().print(f"{why}.", markup=False)
+    made: list[str] = []
+    for system in systems_of(file, by) if by is not None and by != NOT_SPLIT else [None]:
+        stem = name or file.name.partition(".")[0]
+        named = stem if system is None else f"{name} {system}" if name else system
+        submission = _imported(file, suite, replace(options, only=system), named, k, folder)
+        scored = _scored(submission, k, KS if suite == USUAL else (), folder / "results", all_metrics=all_metrics)
+        made.append(scored.result.submission_id)
     live = LiveResults(WithReference(FolderSource(folder / "results")))
     boards = live.snapshot().boards
     board = next(b for b in boards if any(e.result.result_id == scored.result.result_id for e in b.entries))
     column = board.columns[0]
     view = ranking(board, column, live.scores(board).standings(column), others=beside(boards, board, column))
     if json:
-        names = ("rank", "system", "type", "of", "measured", "value", "low", "high")
+        cells_of = ("rank", "system", "type", "of", "measured", "value", "low", "high")
         rows = [
-            dict(zip(names, (*row, line.mark.value, *(line.mark.ends or (None, None))), strict=True))
+            dict(zip(cells_of, (*row, line.mark.value, *(line.mark.ends or (None, None))), strict=True))
             for row, line in _rows(view)
         ]
         document = {"folder": str(scored.folder), "sentence": view.sentence, "metric": view.metric, "rows": rows}
         print_json(document)
         return
-    _print(view, scored.result.submission_id)
-    if len(view.everyone) == 1:
+    _print(view, made)
+    if len(view.everyone) == len(made):
         known = sorted({b.k for b in boards if b.suite == suite and len(b.entries) > 1})
         at = " or ".join(map(str, known))
         others = f"for k = {at}, not for k = {scored.result.k}" if known else "for other suites"
@@ -100,38 +121,16 @@ def quick(
     launch(build_app(live), live, "127.0.0.1", None, query=f"?{urlencode({'table': board.name})}")
 
 
-def _suite_of(file: Path, field: str | None) -> str:
-    """Return the usual suite, or *own* if all rows have the text of their prompt, and none is in the usual suite."""
-    from datasets_build.load import load_suite
-    from submissions.checking.prompts import OWN
-    from submissions.importing.importers import FORMATS, ImportOptions, detect_format
-    from submissions.untrusted.findings import Findings
+def _imported(file: Path, suite: str, options: "ImportOptions", name: str, k: int | None, folder: Path) -> Path:
+    """Return the file's submission folder, whose name depends on the content, and print the warnings of its import."""
+    import shutil
+    from tempfile import TemporaryDirectory
 
-    if not file.is_file() or (kind := detect_format(file)) not in ("jsonl", "csv", "parquet"):
-        return USUAL
-    findings = Findings()
-    rows = FORMATS[kind](file, findings, None, ImportOptions(field=field)).rows
-    if findings.rejected() or not rows or any(row.prompt is None for row in rows):
-        return USUAL
-    try:
-        usual = load_suite(USUAL)
-    except ConfigurationError as error:
-        raise ConfigurationError(
-            error.message, f"{error.hint}; or add --suite own if these are your own prompts"
-        ) from error
-    texts = {prompt.prompt.strip() for prompt in usual.prompts}
-    if any(row.prompt_id in usual.by_id or str(row.prompt).strip() in texts for row in rows):
-        return USUAL
-    err().print(f"None of the prompts is in {USUAL}: they are scored as your own (--suite own).", markup=False)
-    return OWN
-
-
-def _imported(file: Path, suite: str, field: str | None, name: str, k: int | None, folder: Path) -> Path:
-    """Return the file's submission folder, whose name depends on the content, so that a file is imported only once."""
     from datasets_build.load import load_suite
     from divbench.core.files import content_id, sha256_of
+    from divbench.core.tables import plain
     from submissions.checking.printing import print_findings
-    from submissions.importing.importers import ImportOptions, detect_format, import_submission
+    from submissions.importing.importers import detect_format, folder_name, import_submission
 
     known = {
         "name": name,
@@ -140,17 +139,22 @@ def _imported(file: Path, suite: str, field: str | None, name: str, k: int | Non
         "generation": {"k": k},
         "submitter": {"name": "me"},
     }
-    digest = content_id([sha256_of(file), suite, field, name, k]) if file.is_file() else ""
-    submission = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{digest[:8]}"
-    if not (file.is_file() and submission.is_dir()):
-        options = ImportOptions(field=field)
-        report, _ = import_submission(file, detect_format(file), submission, known, load_suite, options)
-        if report.findings.problems:
-            print_findings(report.findings, err())
+    digest = content_id([sha256_of(file), suite, repr(options), name, k]) if file.is_file() else ""
+    submission = folder / "submissions" / f"{folder_name(name)}-{digest[:8]}"
+    with TemporaryDirectory() as temporary:  # imported anew each time, for its warnings
+        made = Path(temporary) / submission.name
+        report, unused = import_submission(file, detect_format(file), made, known, load_suite, options)
+        if not submission.is_dir():
+            shutil.copytree(made, submission)
+    if report.findings.problems:
+        print_findings(report.findings, err())
+    if unused:
+        err().print(plain(f"Fields of the file that were not used: {', '.join(sorted(unused))}"))
     return submission
 
 
-def _scored(folder: Path, k: int | None, results: Path, *, all_metrics: bool) -> "Scored":
+def _scored(folder: Path, k: int | None, ks: tuple[int, ...], results: Path, *, all_metrics: bool) -> "Scored":
+    """Score k responses per prompt; without k all, or as many as reference systems have, which is said."""
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.inputs import input_of
     from benchmark.scoring.profiles import find_profile
@@ -161,6 +165,10 @@ def _scored(folder: Path, k: int | None, results: Path, *, all_metrics: bool) ->
     submission, suite, _ = open_submission(folder)
     profile, responses = find_profile(PROFILE), submission.manifest.generation.k
     metrics = [metric for metric in profile.metrics() if all_metrics or "causal_lm" not in input_of(metric).sources]
+    kept = k or next((known for known in ks if known <= responses), responses)
+    if kept < responses and k is None:
+        why = f"the first {kept} of {responses} responses to each prompt are scored, as of the reference systems"
+        err().print(f"Only {why} (--k {responses} for all).", markup=False)
     with progress() as bar:
         task = bar.add_task("scoring", total=submission.prompts)
         return score_submission(
@@ -168,7 +176,7 @@ def _scored(folder: Path, k: int | None, results: Path, *, all_metrics: bool) ->
             suite,
             ScoringBackends(profile, default_cache_path()),
             results,
-            Options(k=k or next((known for known in KS if known <= responses), responses)),
+            Options(k=kept),
             metrics=tuple(metrics),
             progress=lambda prompts: bar.update(task, completed=prompts),
         )
@@ -180,12 +188,12 @@ def _rows(view: "Ranking") -> "list[tuple[tuple[int | None, str, str, int, str],
     return [((line.rank or None, line.system, line.kind.name, line.of, line.measured), line) for line in every]
 
 
-def _print(view: "Ranking", submission: str) -> None:
+def _print(view: "Ranking", submissions: list[str]) -> None:
     from divbench.core.tables import Table, styled, to_terminal
 
     rows = []
     for (rank, system, kind, of, measured), line in _rows(view):
-        style = "bold green" if line.entry.system == submission else "dim" if line.is_aside else ""
+        style = "bold green" if line.entry.system in submissions else "dim" if line.is_aside else ""
         value = line.mark.text if of == view.of else f"{line.mark.text} of {of}"
         if kind != "known-bad baseline":
             rows.append(

@@ -10,7 +10,8 @@ from divbench.core.errors import ConfigurationError, did_you_mean
 SystemType = Literal["human", "model", "base model", "inference-time method", "trained method", "baseline"]
 Mode = Literal["resample", "paraphrase", "system-prompt", "in-context", "verbalized", "verbalized-tail"]
 FormName = Literal["absolute", "aspects", "similarity", "ranking"]  # rating forms
-Format = Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect"]  # of imported files
+# Formats of imported files; files of *lm-eval* and *openai-batch* are told by their fields.
+Format = Literal["noveltybench", "jsonl", "json", "csv", "parquet", "xlsx", "lm-eval", "openai-batch", "inspect"]
 
 
 def _boolean(text: str) -> bool:

@@ -1,5 +1,6 @@
 """The commands that make, check, submit and follow submissions."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,25 @@ from submissions.choices import ABOUT_HELP, Format, Mode, manifest_fields
 _SUBMITTER = "give another name with --submitter"
 Store = Annotated[str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
 Reason = Annotated[str | None, typer.Option(help="Reason in one line; public.")]
+FieldOption = Annotated[
+    str | None, file_option(help="Field of the responses, with dots for inner fields; default: detected.")
+]
+PromptFieldOption = Annotated[str | None, file_option(help="Field of the prompts; default: detected.")]
+IdFieldOption = Annotated[
+    str | None, file_option(help="Field of the prompts' ids; doc_id of lm-eval: position in the suite, from 0.")
+]
+PromptsOption = Annotated[
+    Path | None, file_option("--prompts", "--requests", help="File with the prompts by id; of a batch, its requests.")
+]
+ByOption = Annotated[
+    str | None, file_option(help="Column that names the system of each row: one system per value; none: one in all.")
+]
+KeepThinkingOption = Annotated[
+    bool, file_option("--keep-thinking", help="Keep thinking text such as <think>…</think>; default: removed.")
+]
+CleanOption = Annotated[
+    bool, file_option("--clean", help="Remove control tokens, roles, HTML entities and other traces of tools.")
+]
 Id = Annotated[str, typer.Argument(help="Submission id: 16 hex digits.", metavar="ID")]
 
 
@@ -37,19 +57,17 @@ def import_(
     name: Annotated[str, typer.Option(help="System's name on the board.")],
     submitter: Annotated[str, typer.Option(help="Submitter's name.")],
     from_: Annotated[Format | None, file_option("--from", help="Format of the file; default: detected.")] = None,
-    field: Annotated[
-        str | None, file_option(help="Field or column with the responses; default: detected by name.")
-    ] = None,
-    id_field: Annotated[
-        str | None,
-        file_option(help="Field of doc with the prompt id in an lm-eval file; doc_id: position in the suite, from 0."),
-    ] = None,
-    requests: Annotated[
-        Path | None, file_option(help="Input file of the OpenAI batch, which contains the prompts.")
-    ] = None,
+    field: FieldOption = None,
+    prompt_field: PromptFieldOption = None,
+    id_field: IdFieldOption = None,
+    prompts: PromptsOption = None,
+    by: ByOption = None,
+    keep_thinking: KeepThinkingOption = False,
+    clean: CleanOption = False,
     suite: Annotated[
-        str, file_option(help="Suite of the prompts; own: your own prompts, with their texts in the file.")
-    ] = "noveltybench-curated",
+        str | None,
+        file_option(help="Suite of the prompts; own: your own prompts. Default: detected by the prompts."),
+    ] = None,
     mode: Annotated[Mode | None, sampling_option(help="Sampling mode.")] = None,
     temperature: Annotated[float | None, sampling_option(help="Sampling temperature; default: as in the file.")] = None,
     k: Annotated[
@@ -67,21 +85,20 @@ def import_(
     of classes. If rows have no responses, they are joined by id with generations.jsonl, which must be in the same
     folder or, for a folder such as v1.1, beside it. The suite chooses between nb-curated and nb-wildchat.
 
-    jsonl, csv, parquet: one row per prompt with a list {"prompt_id", "responses": [...]}, or one row per response
-    {"prompt_id", "response"}. Other common names, such as "outputs" or "completion", are detected; use --field for
-    any other. Without ids, prompts are identified by their texts ("prompt"). Optional fields are "sample_idx" and
-    "finish_reason(s)", and, with one value for the whole file, "model", "system_prompt", "temperature", "top_k",
-    "top_p", "max_tokens" (or "max_new_tokens") and "seed". Commas, tabs or semicolons separate the columns of csv.
+    Other files have rows: JSON Lines, JSON, CSV, Parquet or .xlsx (pip install "divbench[xlsx]"), also compressed (.gz,
+    .zst). One row per prompt with a list {"prompt_id", "responses": [...]}, or one row per response {"prompt",
+    "response"}. Other names, replies of APIs (OpenAI, Anthropic, Gemini, their batches), conversations, and the files
+    of lm-evaluation-harness, vLLM, HELM, promptfoo, AlpacaEval and MT-Bench are detected; use --field, --prompt-field
+    and --id-field for any other. Without ids, prompts are identified by their texts. Optional fields are "sample_idx"
+    and "finish_reason(s)", and, with one value for the whole file, "model", "system_prompt", "temperature", "top_k",
+    "top_p", "max_tokens" (or "max_new_tokens") and "seed".
 
-    lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). Prompts
-    are identified by the field "prompt_id" of "doc" (or the field given with --id-field), or by their texts. The
-    responses are read from "resps": one per repeat, before any filter; or from --field filtered_resps.
-
-    openai-batch: output file of OpenAI's Batch API. The "custom_id" of a request should be the prompt id, or the id
-    and a sample number ("curated-7-3"). Otherwise give the batch's input file with --requests: prompts are then
-    identified by their texts.
+    Replies of a batch do not have the prompts: the "custom_id" of a request is the prompt id, or the id and a sample
+    number ("curated-7-3"), or --prompts names the file of the requests.
 
     inspect: .eval or .json log of Inspect, one response per epoch (pip install "divbench[inspect]").
+
+    With --by COLUMN, each value of the column is one system, whose submission is a folder in --out.
 
     Examples:
       divbench import hf://datasets/yimingzhang/novelty-bench/results/2026-09-10_claude-opus-5 --name claude-opus-5
@@ -91,35 +108,41 @@ def import_(
 
     Responses to your own prompts, with "prompt" in each row:
 
-      divbench import mine.csv --suite own --name my-model --submitter me --out subs/mine
+      divbench import mine.csv --name my-model --submitter me --out subs/mine
     """
     from datasets_build.load import load_suite
     from divbench.core.tables import plain
     from submissions.checking.printing import print_report
-    from submissions.importing.importers import ImportOptions, detect_format, import_submission
+    from submissions.importing.imported import NOT_SPLIT, ImportOptions
+    from submissions.importing.importers import detect_format, folder_name, import_submission, suite_of, systems_of
 
-    known: dict[str, Any] = manifest_fields(about or ()) | {"name": name, "suite": suite}
+    source = file if file.startswith("hf://") else Path(file)
+    options = ImportOptions(field, prompt_field, id_field, prompts, by, None, keep_thinking, clean)
+    find = partial(load_suite, mirror=mirror)
+    known: dict[str, Any] = manifest_fields(about or ()) | {"name": name}
+    known["suite"] = suite_of(source, options, find)[0] if suite is None else suite
     known["generation"] |= {"k": k, "mode": mode, "temperature": temperature}
     known["submitter"] |= {"name": submitter}
     known["system"] = {"type": "model"} | known["system"]
-    source = file if file.startswith("hf://") else Path(file)
-    report, unused_fields = import_submission(
-        source,
-        detect_format(source) if from_ is None else from_,
-        destination,
-        known,
-        partial(load_suite, mirror=mirror),
-        ImportOptions(field, id_field, requests),
-    )
+    kind = detect_format(source) if from_ is None else from_
+    split = isinstance(source, Path) and by is not None and by != NOT_SPLIT
+    systems = systems_of(Path(file), str(by)) if split else [None]
+    documents = []
+    for system in systems:
+        folder = destination if system is None else destination / folder_name(system)
+        named = known if system is None else known | {"name": f"{name} {system}"}
+        report, unused = import_submission(source, kind, folder, named, find, replace(options, only=system))
+        document = {"id": report.submission.id if report.submission else None, "folder": str(folder)}
+        documents.append(document | {"fields_not_used": sorted(unused)} | report.findings.as_json())
+        if json:
+            continue
+        print_report(report, out())
+        if unused:
+            names = ", ".join(name or '""' for name in sorted(unused))
+            out().print(plain(f"Fields of the file that were not used: {names}"))
+        out().print(f"Written to {folder}. Next: divbench score {folder}", markup=False)
     if json:
-        document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}
-        print_json(document | {"fields_not_used": sorted(unused_fields)} | report.findings.as_json())
-        return
-    print_report(report, out())
-    if unused_fields:
-        names = ", ".join(name or '""' for name in sorted(unused_fields))
-        out().print(plain(f"Fields of the file that were not used: {names}"))
-    out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
+        print_json({"submissions": documents} if split else documents[0])
 
 
 def validate(

@@ -118,6 +118,7 @@ class Origin(Closed):
     format: Literal[Format, "derived"]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     reported: Line | None = Field(default=None, description="source of the reported partition and scores")
+    cleaned: tuple[Line, ...] = Field(default=(), max_length=10, description="traces of tools removed from responses")
 
 
 class Manifest(Closed):

@@ -19,8 +19,8 @@ from benchmark.generation.prompting import (
 from benchmark.models.hf_generate import end_ids, generate, sample_tokens
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.memory import OutOfMemory
+from submissions.checking.artefacts import THINKING_MARKERS
 
-_THINKING = ("<think>", "</think>")
 _BATCH_TOKENS = {"cpu": 16_384, "cuda": 262_144}  # of prompts and responses to come, including padding
 _SPECIAL = 8  # special tokens within a stop text; with more of them, sampling goes on, and the text ends there anyway
 NOT_FINITE = "the model's logits are not finite"
@@ -147,7 +147,7 @@ class HFSampler:
     def _after_thinking(self, prompt: Sequence[int], ids: Sequence[int]) -> int:
         """Return the number of reasoning tokens: those up to the end of a thinking block at the beginning."""
         decode = partial(self.lm.tokeniser.decode, special=True)  # the markers are special tokens of some models
-        text, (begin, end) = decode(ids), _THINKING
+        text, (begin, end) = decode(ids), THINKING_MARKERS
         begun = decode(prompt[-8:]).rstrip().endswith(begin)  # some templates begin it themselves
         if not begun and not text.lstrip().startswith(begin):
             return 0

@@ -19,6 +19,7 @@ from typing import Any
 from benchmark.generation.prompting import Failed, Outcome, Request, Sampled, SamplerFault
 from benchmark.models.servers import CHAT_PATH, Server, ServerFault, first_choice, malformed, reported_model
 from divbench.core.errors import ConfigurationError
+from submissions.checking.artefacts import after_thinking
 from submissions.checking.checks import MAX_RESPONSE_BYTES
 
 REPLIES = 3  # malformed replies after which a request fails
@@ -273,7 +274,7 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
     apart = message.get("reasoning_content") or message.get("reasoning")
     if not apart and "</think>" in text and "<think>" not in text.partition("</think>")[0]:
         return UNSEPARATED  # the block begins in the prompt; in responses truncated inside it, nothing marks it
-    text = _after_thinking(text)
+    text = after_thinking(text)
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -304,15 +305,6 @@ def _joined(parts: list[Any]) -> str:
     if not texts or not all(isinstance(text, str) for text in texts):
         raise malformed("a list without text for a response's text")
     return "".join(map(str, texts))
-
-
-def _after_thinking(text: str) -> str:
-    r"""Drop the thinking block at the beginning of a response; one without an end is all there is.
-
-    >>> [_after_thinking(text) for text in ("\n<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
-    ['b', 'a<think>b</think>', '']
-    """
-    return text.partition("</think>")[2].lstrip() if text.lstrip().startswith("<think>") else text
 
 
 def _usage(usage: object) -> tuple[int | None, int | None]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from datasets_build.schema import Suite
 from divbench.core.errors import counted
 from divbench.core.files import content_id
+from submissions.checking.artefacts import ArtefactCounts
 from submissions.checking.prompts import ID_HINT, MAX_PROMPTS_BYTES, OWN, SIZES_HINT, id_problem, text_problem
 from submissions.checking.response_kinds import READS_ENGLISH, is_blank, is_foreign_set, is_placeholder
 from submissions.schema import GENERATIONS, Manifest, Reported, Row
@@ -61,6 +62,7 @@ class SeenRows:
     foreign: int = 0  # number of rows whose texts are in a language other than English
     responses: int = 0
     truncated: int = 0  # number of responses that ended at the limit on tokens
+    artefacts: ArtefactCounts = field(default_factory=ArtefactCounts)
     reported_rows: Counter[tuple[str, str]] = field(default_factory=Counter)  # by prompt id and version
 
     def add(self, row: Row, context: Context) -> None:
@@ -74,6 +76,7 @@ class SeenRows:
             self.last_position = position
         self.first_row.setdefault(row.prompt_id, row.number)
         self.foreign += is_foreign_set(row.prompt or "", row.responses)
+        self.artefacts.add(row.number, row.prompt or "", row.responses)
         self.responses += len(row.responses)
         self.truncated += (row.finish_reasons or ()).count("length")
         if self.keep_texts:
@@ -197,6 +200,20 @@ def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Probl
     if row.finish_reasons is not None and len(row.finish_reasons) != count:
         message = f"{counted(len(row.finish_reasons), 'finish reason')} for {counted(count, 'response')}"
         yield _error("k", row.number, "finish_reasons", message, "give one per response, or null")
+
+
+def several_responses(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn about one response per prompt, which has no diversity."""
+    if context.manifest is not None and context.manifest.generation.k == 1:
+        message = "k is 1: one response to a prompt has no diversity"
+        hint = "sample at least two responses to each prompt"
+        yield Problem("k", "warning", GENERATIONS_FILE, None, "responses", message, hint)
+
+
+def traces(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn about traces of tools in responses, such as thinking text and control tokens."""
+    for row, message, hint in seen.artefacts.sentences():
+        yield _warning("artefacts", row, "responses", message, hint)
 
 
 def blanks(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
@@ -356,7 +373,13 @@ CHECKS: tuple[Check, ...] = (
         same_prompt_text,
         no_repeated_texts,
     ),
-    Check("k", "every prompt has the number of responses that the manifest states", response_count),
+    Check(
+        "k",
+        "every prompt has the number of responses that the manifest states, and more than one (warning)",
+        response_count,
+        several_responses,
+    ),
+    Check("artefacts", "thinking text, control tokens and other traces of tools in responses (warning)", whole=traces),
     Check("blanks", "blank responses (warning)", blanks),
     Check("placeholders", "[Blocked], [refused], [empty] and the like (warning)", placeholders),
     Check("encoding", "lost characters and control characters (warning)", encoding),

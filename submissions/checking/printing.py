@@ -1,6 +1,5 @@
 """Print findings and submissions in a terminal; untrusted text is printed without markup or control codes."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
 from rich.console import Console
@@ -10,7 +9,7 @@ from divbench.core.errors import counted
 from divbench.core.tables import Table, plain, styled, to_terminal
 from submissions.checking.response_kinds import kinds_text
 from submissions.checking.validate import Report
-from submissions.untrusted.findings import KEPT_PER_CHECK, Findings, Problem
+from submissions.untrusted.findings import KEPT_PER_CHECK, Findings, place
 
 SHOWN = 50
 
@@ -19,28 +18,20 @@ def print_findings(findings: Findings, console: Console) -> None:
     """Print a table of problems, errors before warnings and one line for each kind, and the counts."""
     errors, warnings = findings.count("error"), findings.count("warning")
     if findings.problems:
-        alike: dict[tuple[str, ...], list[Problem]] = {}  # a mistake in every row is shown once
-        for p in sorted(findings.problems, key=lambda p: p.severity != "error"):
-            alike.setdefault((p.check, p.severity, p.file, p.field.partition("[")[0], p.message, p.hint), []).append(p)
+        kinds = findings.kinds()
         rows = [
-            styled((severity, _where(problems, field), message, hint), "red" if severity == "error" else "yellow")
-            for (_, severity, _, field, message, hint), problems in list(alike.items())[:SHOWN]
+            styled((p.severity, place(kind), p.message, p.hint), "red" if p.severity == "error" else "yellow")
+            for kind in kinds[:SHOWN]
+            for p in kind[:1]
         ]
         console.print(to_terminal(Table("Problems", ("", "where", "what is wrong", "hint"), rows)))
-        if len(alike) > SHOWN:
+        if len(kinds) > SHOWN:
             console.print(
                 f"Only the first {SHOWN} kinds are shown; --json lists up to {KEPT_PER_CHECK} problems per check."
             )
         elif errors + warnings > len(findings.problems):
             console.print(f"Only the first {KEPT_PER_CHECK} problems of each check are listed.")
     console.print(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}")
-
-
-def _where(problems: Sequence[Problem], field: str) -> str:
-    """Return the file, rows and field of problems of one kind."""
-    numbers = sorted({p.row for p in problems if p.row is not None})
-    rows = f"row {numbers[0]}" + (f" and {len(numbers) - 1} more" if len(numbers) > 1 else "") if numbers else ""
-    return ", ".join(filter(None, (problems[0].file, rows, problems[0].field if len(problems) == 1 else field)))
 
 
 def print_report(report: Report, console: Console) -> None:

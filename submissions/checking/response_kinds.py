@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from operator import or_
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -102,7 +103,8 @@ class ResponseCounts:
         self.responses += len(row.responses)
         self.blank += sum(map(is_blank, row.responses))
         self.placeholder += sum(map(is_placeholder, row.responses))
-        self.refused += sum(map(is_refusal, row.responses))
+        marked = [reason == "refusal" for reason in row.finish_reasons or [None] * len(row.responses)]
+        self.refused += sum(map(or_, marked, map(is_refusal, row.responses)))
         self.cut_off += sum(reason == "length" for reason in row.finish_reasons or ())
         self.repeated += len(row.responses) - len(set(row.responses))
 

@@ -1,21 +1,18 @@
 """Collect the content of an imported file: rows, reported values, and what the file states about the system."""
 
 import re
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from datasets_build.schema import Suite
+from submissions.checking.columns import MODELS, STEPS
 from submissions.checking.prompts import OWN
 from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import GENERATIONS_FILE, REPORTED_FILE
 from submissions.untrusted.findings import Findings, Problem
 
-MAX_VALUES = 10_000
-MODELS = ("model", "model_id", "model_name")  # fields that name the model: a submission has one
-STEPS = ("step", "global_step", "checkpoint")  # fields that name a step of training, each of which is a system
 GENERATION_KWARGS = "arguments.gen_args_0.arg_1"  # where lm-evaluation-harness writes the sampling parameters
 _SAMPLING = {name: name for name in ("temperature", "top_k", "top_p", "max_tokens", "seed")}
 _SAMPLING |= {"max_new_tokens": "max_tokens"}
@@ -33,15 +30,6 @@ FACTS |= {
 _ITEM = re.compile(r"(?P<name>responses|finish_reasons)\[(?P<index>\d+)\]")
 _OF_ONE = {"responses": "response", "finish_reasons": "finish_reason"}  # names of fields if a row is one response
 _SHOWN = 5
-_TYPES = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    list: "a list",
-    dict: "an object",
-    bool: "a boolean",
-}
-T = TypeVar("T")
 
 
 class Answer(NamedTuple):
@@ -51,6 +39,24 @@ class Answer(NamedTuple):
     row: int
     text: str
     finish_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How rows are read; paths of fields have dots, as in `response.body.choices`."""
+
+    field: str | None = None  # field of the responses; None: detected
+    prompt_field: str | None = None
+    id_field: str | None = None  # of a document of lm-evaluation-harness too; doc_id: the position in the suite
+    prompts: Path | None = None  # file with the prompts by id; of a batch, its requests
+    by: str | None = None  # column that names the systems; NOT_SPLIT: rows differ in columns and are one system
+    only: str | None = None  # the value of `by` whose rows are read
+    keep_thinking: bool = False
+    clean: bool = False  # whether traces of tools are removed: the table in artefacts.py
+
+
+NOT_SPLIT = "none"
+DEFAULT_OPTIONS = ImportOptions()
 
 
 @dataclass(slots=True)
@@ -70,6 +76,7 @@ class Imported:
     # Row of each response, by prompt id, if a row is one response.
     lines: dict[str, tuple[int, ...]] = field(default_factory=dict)
     trimmed: int = 0  # number of prompts that differ from the suite's only in white space at their ends
+    cleaned: tuple[str, ...] = ()  # kinds of traces that were removed from responses
 
     def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
         """Record what a row states about the system, and its unused fields."""
@@ -95,113 +102,6 @@ class Imported:
             row, name = lines[int(item["index"])], _OF_ONE[item["name"]]
         ours = name.partition("[")[0]
         return replace(problem, file=file, row=row, field=self.names.get(ours, ours) + name.removeprefix(ours))
-
-
-class Fields:
-    """One row of a file, read field by field. A method that adds a problem returns None."""
-
-    def __init__(self, raw: Mapping[str, Any], file: str, number: int, findings: Findings) -> None:
-        self.raw, self.file, self.number, self.findings = raw, file, number, findings
-
-    def problem(self, field: str, message: str, hint: str, check: str = "json") -> None:
-        """Add a problem with a field of this row."""
-        self.findings.error(check, self.file, self.number, field, message, hint)
-
-    def has(self, field: str) -> bool:
-        """Whether the field is there and not null."""
-        return self.raw.get(field) is not None
-
-    def text(self, field: str) -> str | None:
-        """Return a string that UTF-8 can encode."""
-        return self.checked_text(field, self.raw[field]) if self._is_given(field) else None
-
-    def texts(self, field: str) -> tuple[str, ...] | None:
-        """Return a list of such strings."""
-        return self._all(field, self.checked_text)
-
-    def reasons(self, field: str) -> tuple[str | None, ...] | None:
-        """Return a list of strings and nulls."""
-        values = self._list(field)
-        if values is None:
-            return None
-        items = enumerate(values)
-        return tuple(None if value is None else self.checked_text(f"{field}[{i}]", value) for i, value in items)
-
-    def integer(self, field: str) -> int | None:
-        """Return a whole number."""
-        return self._integer(field, self.raw[field])
-
-    def integers(self, field: str) -> tuple[int, ...] | None:
-        """Return a list of whole numbers."""
-        return self._all(field, self._integer)
-
-    def decimal(self, field: str) -> float | None:
-        """Return a finite number."""
-        return self._decimal(field, self.raw[field])
-
-    def numbers(self, field: str, null_as: float | None = None) -> tuple[float, ...] | None:
-        """Return a list of finite numbers; `null_as` replaces null if it is given."""
-
-        def read(name: str, value: Any) -> float | None:
-            return null_as if value is None and null_as is not None else self._decimal(name, value)
-
-        return self._all(field, read)
-
-    def checked_text(self, field: str, value: Any) -> str | None:
-        """Return a value if it is a string that UTF-8 can encode."""
-        if not isinstance(value, str):
-            self._wrong(field, value, "a string")
-            return None
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            self.problem(field, "has an unpaired surrogate, which UTF-8 cannot encode", "write complete characters")
-            return None
-        return value
-
-    def _all(self, field: str, read: Callable[[str, Any], T | None]) -> tuple[T, ...] | None:
-        values = self._list(field)
-        if values is None:
-            return None
-        items = [read(f"{field}[{i}]", value) for i, value in enumerate(values)]
-        valid = tuple(item for item in items if item is not None)
-        return valid if len(valid) == len(items) else None
-
-    def _list(self, field: str) -> list[Any] | None:
-        """Return a list with no more values than any row needs, because each value could be a problem."""
-        if not self._is_given(field):
-            return None
-        values = self.raw[field]
-        if isinstance(values, list) and len(values) <= MAX_VALUES:
-            return values
-        if isinstance(values, list):
-            self.problem(field, f"{len(values):,} values", f"at most {MAX_VALUES:,} are allowed")
-        else:
-            self._wrong(field, values, "a list")
-        return None
-
-    def _is_given(self, field: str) -> bool:
-        if field not in self.raw:
-            self.problem(field, "the field is missing", f"give {field} in every row")
-        return field in self.raw
-
-    def _integer(self, field: str, value: Any) -> int | None:
-        if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**31:
-            self._wrong(field, value, "a whole number of at most 31 bits")
-            return None
-        return value
-
-    def _decimal(self, field: str, value: Any) -> float | None:
-        if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
-            self._wrong(field, value, "a finite number")
-            return None
-        return float(value)
-
-    def _wrong(self, field: str, value: Any, wanted: str) -> None:
-        kind = "null" if value is None else _TYPES.get(type(value), type(value).__name__)
-        empty = value is None and wanted == "a string"
-        hint = 'an empty response is the empty string ""' if empty else "see divbench import --help for formats"
-        self.problem(field, f"{kind}, expected {wanted}", hint)
 
 
 @dataclass(slots=True)

@@ -1,18 +1,17 @@
 """Import files of other projects as submissions. Nothing is written unless the result passes every check.
 
-`FORMATS` lists the readers: *noveltybench* (a run's folder or one of its files; see noveltybench.py), *jsonl*, *csv*
-and *parquet* (rows of responses under common field names; see response_rows.py), *lm-eval* (samples of
-lm-evaluation-harness; see lm_eval.py), *openai-batch* (output files of the Batch API; see openai_batch.py) and
-*inspect* (logs of Inspect; see inspect_logs.py). With the suite *own*, the file must contain the texts of the prompts.
+*noveltybench* is a run's folder or one of its files (noveltybench.py), *inspect* a log of Inspect (inspect_logs.py).
+All other files have rows of responses, whose formats and shapes are detected (response_rows.py).
 """
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -20,56 +19,30 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, counted
 from divbench.core.files import atomic_folder, sha256_of
+from submissions.checking import artefacts, columns
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format
-from submissions.importing.imported import FACTS, GENERATION_CONFIG, MODELS, STEPS, Imported
+from submissions.importing.imported import (
+    DEFAULT_OPTIONS,
+    FACTS,
+    GENERATION_CONFIG,
+    NOT_SPLIT,
+    Imported,
+    ImportOptions,
+)
 from submissions.importing.inspect_logs import is_inspect_log, read_inspect_log
-from submissions.importing.lm_eval import FIELDS as LM_EVAL_FIELDS
-from submissions.importing.lm_eval import read_lm_eval
 from submissions.importing.noveltybench import read_noveltybench
 from submissions.importing.noveltybench_hub import downloaded_run
-from submissions.importing.openai_batch import read_openai_batch
 from submissions.importing.response_rows import read_response_rows
+from submissions.importing.shapes import get, rows_of
 from submissions.schema import Manifest
 from submissions.storage.submission_folders import write_submission
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import read_jsonl
+from submissions.untrusted.records import Kind, kind_of, read_records
 
-
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """Options of some formats."""
-
-    field: str | None = None  # field of the responses, for *jsonl*, *csv*, *parquet* and *lm-eval*; None: detected
-    id_field: str | None = None  # for *lm-eval*: field of a document with the prompt's id; see `lm_eval`
-    requests: Path | None = None  # for *openai-batch*: file of the batch's requests
-
-
-DEFAULT_OPTIONS = ImportOptions()
-_FORMATS_OF = {
-    "field": ("jsonl", "csv", "parquet", "lm-eval"),
-    "id_field": ("lm-eval",),
-    "requests": ("openai-batch",),
-}
-Reader = Callable[[Path, Findings, Suite | None, ImportOptions], Imported]
-
-
-def _rows_of(kind: Literal["jsonl", "csv", "parquet"]) -> Reader:
-    return lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field, kind)
-
-
-FORMATS: dict[Format, Reader] = {
-    "noveltybench": lambda path, findings, suite, options: read_noveltybench(path, findings, suite),
-    "jsonl": _rows_of("jsonl"),
-    "csv": _rows_of("csv"),
-    "parquet": _rows_of("parquet"),
-    "lm-eval": lambda path, findings, suite, options: read_lm_eval(
-        path, findings, suite, options.id_field, options.field or "resps"
-    ),
-    "openai-batch": lambda path, findings, suite, options: read_openai_batch(path, findings, suite, options.requests),
-    "inspect": lambda path, findings, suite, options: read_inspect_log(path, findings, suite),
-}
+USUAL = "noveltybench-curated"  # suite of the reference results with people's responses
 
 
 def detect_format(path: Path | str) -> Format:
@@ -79,29 +52,83 @@ def detect_format(path: Path | str) -> Format:
     """
     if isinstance(path, str) or path.is_dir():
         return "noveltybench"
-    if (ending := path.suffix.lower()) in (".csv", ".tsv", ".parquet"):
-        return "parquet" if ending == ".parquet" else "csv"
     if is_inspect_log(path):
         return "inspect"
-    first: Mapping[str, Any] = next((row for _, row in read_jsonl(path, Findings())), {})
-    if "resps" in first and "doc" in first:
+    kind = kind_of(path)
+    first = next(read_jsonl(path, Findings()), (0, {}))[1] if kind == "jsonl" else {}
+    if {"resps", "doc"} <= first.keys():
         return "lm-eval"
     if {"custom_id", "response"} <= first.keys():
         return "openai-batch"
     judged = {"id", "partition"} <= first.keys() or {"generations", GENERATION_CONFIG} <= first.keys()
-    return "noveltybench" if judged else "jsonl"
+    return "noveltybench" if judged else kind
 
 
-def _check_options(kind: Format, options: ImportOptions) -> None:
-    """Reject options of other formats, which would have no effect."""
-    for name, formats in _FORMATS_OF.items():
-        if getattr(options, name) is not None and kind not in formats:
-            option = f"--{name.replace('_', '-')}"
-            hint = f"leave it out, or choose with --from one of {', '.join(formats)}"
-            raise ConfigurationError(f"{option} has no effect on a file of {kind}", hint)
-    if kind == "lm-eval" and options.field not in (None, *LM_EVAL_FIELDS):
-        message = f"an lm-eval file has no responses in {options.field!r}"
-        raise ConfigurationError(message, f"give {' or '.join(LM_EVAL_FIELDS)}")
+def read_file(path: Path, kind: Format, findings: Findings, suite: Suite | None, options: ImportOptions) -> Imported:
+    """Read a file or folder; traces of tools are removed from its responses as the options say."""
+    if kind == "noveltybench":
+        imported = read_noveltybench(path, findings, suite)
+    elif kind == "inspect":
+        imported = read_inspect_log(path, findings, suite, options)
+    else:
+        other = kind in ("lm-eval", "openai-batch")  # names of shapes: their files are told as others are
+        imported = read_response_rows(path, findings, suite, options, None if other else cast("Kind", kind))
+    name = imported.file or path.name
+    check_one_system(imported, name, findings, options)
+    if not imported.rows and not findings.rejected():
+        findings.error("json", name, None, "", "no rows", "write one row per prompt or response")
+    prompts, sets = [row.prompt or "" for row in imported.rows], [row.responses for row in imported.rows]
+    sets, removed = artefacts.without_traces(prompts, sets, options.keep_thinking, options.clean)
+    imported.rows = [replace(row, responses=texts) for row, texts in zip(imported.rows, sets, strict=True)]
+    imported.cleaned = tuple(kind for kind, *_ in removed)
+    for _, message, hint in removed:
+        findings.warning("artefacts", name, None, imported.names.get("responses", ""), message, hint)
+    return imported
+
+
+def check_one_system(imported: Imported, name: str, findings: Findings, options: ImportOptions) -> None:
+    """Report a file with several models or steps of training."""
+    for field in (*columns.MODELS, *columns.STEPS) if options.by != NOT_SPLIT else ():
+        if len(stated := imported.facts.get(field, {})) > 1:
+            (one, first), (other_value, second) = list(stated.items())[:2]
+            message = f"{other_value!r} here, but {one!r} in row {first}"
+            hint = f"a submission has one system: import each apart, with --by {field}"
+            findings.error("manifest", name, second, field, message, hint)
+
+
+def suite_of(path: Path | str, options: ImportOptions, find_suite: FindSuite = load_suite) -> tuple[str, str]:
+    """Return the usual suite if any row has one of its prompts, or else *own*, and why it is that."""
+    if isinstance(path, str) or not path.is_file():
+        return USUAL, ""
+    try:
+        usual = find_suite(USUAL)
+    except ConfigurationError:
+        return OWN, f"{USUAL} cannot be read here, so the prompts count as your own (--suite own)"
+    rows = read_file(path, detect_format(path), Findings(), usual, options).rows
+    if any(row.prompt_id in usual.by_id for row in rows):
+        return USUAL, ""
+    return OWN, f"None of the prompts is in {USUAL}, so they count as your own (--suite own)"
+
+
+def systems_of(path: Path, column: str) -> list[str]:
+    """Return the values of a column that names the systems of a file."""
+    rows = read_records(path, Findings(), rows_of).rows
+    names = (columns.scalar(get(raw, column)) for _, raw in rows)
+    values = list(dict.fromkeys(name for name in names if name is not None))
+    if not values:
+        raise ConfigurationError(
+            f"no row of {path} has {column!r}", "name a column of short texts or numbers with --by"
+        )
+    return values
+
+
+def folder_name(system: str) -> str:
+    """Return a name of a folder for a system.
+
+    >>> folder_name("openai:gpt-4o / T=1")
+    'openai-gpt-4o-T-1'
+    """
+    return re.sub("[^A-Za-z0-9._-]+", "-", system)[:60].strip(".-") or "system"
 
 
 def import_submission(
@@ -117,7 +144,8 @@ def import_submission(
     The format *noveltybench* takes folders as well, and addresses on the Hub as texts (`hf://datasets/ORG/NAME/RUN`).
     Fields of the manifest that are known override those of the file. If a check fails, nothing is written.
     """
-    _check_options(kind, options)
+    if kind in ("noveltybench", "inspect"):
+        _check_options(kind, options)
     _check_paths(path, kind, out)
     if not isinstance(path, str):
         return _import(path, kind, out, known, find_suite, options, str(path))
@@ -138,10 +166,13 @@ def _import(
     """Import a file or folder of this machine; errors name its source."""
     findings = Findings()
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
-    imported = FORMATS[kind](path, findings, suite, options)
+    imported = read_file(path, kind, findings, suite, options)
     name = imported.file or path.name
-    if not imported.rows and not findings.rejected():
-        findings.error("json", name, None, "", "no rows", "write one row per prompt or response")
+    if suite is None and imported.rows and all(row.prompt is None for row in imported.rows):
+        hint = (
+            f"name their field with --prompt-field or their file with --prompts, or score without: db.score({name!r})"
+        )
+        findings.error("prompt_text", name, None, "", "the rows have no prompts", hint)
     k = known.get("generation", {}).get("k")
     longer = 0
     if k is not None and not imported.reported:  # reported values belong to all responses of a prompt
@@ -180,6 +211,14 @@ def _import(
     return report, imported.unused_fields
 
 
+def _check_options(kind: Format, options: ImportOptions) -> None:
+    """Reject options of rows for formats that fix their fields."""
+    for name in ("field", "prompt_field", "id_field", "prompts", "by"):
+        if getattr(options, name) is not None:
+            hint = "leave it out, or choose with --from one of jsonl, csv, parquet"
+            raise ConfigurationError(f"--{name.replace('_', '-')} has no effect on a file of {kind}", hint)
+
+
 def _check_paths(path: Path | str, kind: Format, out: Path) -> None:
     """Check that there is something to import, and a new or empty folder for the submission."""
     if (isinstance(path, str) or path.is_dir()) and kind != "noveltybench":
@@ -197,11 +236,6 @@ def _manifest(
     imported: Imported, file: str, path: Path, kind: Format, known: Mapping[str, Any], findings: Findings
 ) -> Manifest | None:
     """Make the manifest from the given fields and those that the file states consistently."""
-    for name in (*MODELS, *STEPS):
-        if len(stated := imported.facts.get(name, {})) > 1:
-            (one, first), (other, second) = list(stated.items())[:2]
-            message = f"{other!r} here, but {one!r} in row {first}"
-            findings.error("manifest", file, second, name, message, "a submission has one system: split the file")
     values: dict[str, Any] = {**known}
     for part in ("system", "generation", "submitter"):
         values[part] = dict(known.get(part, {}))
@@ -213,7 +247,8 @@ def _manifest(
         message = f"{file} has no reported partition that {reported!r} could have made"
         raise ConfigurationError(message, "leave its source out, or import the file with the partition")
     reported = reported or imported.reported_by or None
-    values["origin"] = {"format": kind, "sha256": _digest(imported, path), "reported": reported}
+    digest = _digest(imported, path)
+    values["origin"] = {"format": kind, "sha256": digest, "reported": reported, "cleaned": imported.cleaned}
     try:
         return Manifest.model_validate(values)
     except ValidationError as error:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
-from submissions.importing.imported import FACTS, Answer, Fields, Imported, Prompts
+from submissions.importing.imported import DEFAULT_OPTIONS, Imported, ImportOptions
+from submissions.importing.response_rows import read_rows
+from submissions.schema import Reported
 from submissions.untrusted.findings import Findings, openable
 from submissions.untrusted.json_files import read_jsonl
 from submissions.untrusted.process import Limits, Stopped, run_limited
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 LIMITS = Limits(memory=4 * 2**30, seconds=600)  # for Inspect's library and the decompressed log
 _JSON = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":')  # the beginning of a log with log_format="json"
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
-_HINT = "give the task's samples the prompts' ids or texts: divbench data prompts writes both"
+COMPLETIONS = "all_completions"  # metadata of a sample with all responses
+VERSION = "1.0"  # of NoveltyBench's metric, as inspect_evals has it
 
 
 def is_inspect_log(path: Path) -> bool:
@@ -38,46 +41,32 @@ def is_inspect_log(path: Path) -> bool:
         return _JSON.match(file.read(200)) is not None
 
 
-def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None) -> Imported:
+def read_inspect_log(
+    path: Path, findings: Findings, suite: Suite | None = None, options: ImportOptions = DEFAULT_OPTIONS
+) -> Imported:
     """Read a log. Rows are numbered by the log's samples, from 1."""
-    imported = Imported(names={"prompt_id": "id", "prompt": "input", "responses": "output.choices"})
-    prompts = Prompts(suite)
-    systems: dict[str, str] = {}
-    facts, samples = _log(path, findings)
-    for sample in samples:
-        name, prompt, epoch = sample.text("id"), sample.text("input"), sample.integer("epoch")
-        turns, system = sample.integer("turns"), sample.text("system_prompt")
-        if name is None or prompt is None or epoch is None or turns is None or system is None:
-            continue
-        known = suite is not None and name in suite.by_id
-        prompt_id = name if known else prompts.id_of(prompt, sample.number)
-        if sample.has("error"):
-            message = f"epoch {epoch} of sample {name} failed: {sample.raw['error']}"
-            sample.problem("error", message, "inspect eval-retry runs it again")
-        elif suite is None and turns > 1:
-            message = f"a conversation of {turns} messages, of which the last alone is not the prompt"
-            sample.problem("input", message, "ask for each prompt in one user message")
-        elif prompt_id is not None and suite is None and systems.setdefault(prompt_id, system) != system:
-            message = "the same message as in an earlier sample with another system prompt"
-            sample.problem("input", message, "a submission has one system: split the log")
-        elif prompt_id is not None:
-            imported.note(sample.number, facts | {"system_prompt": system}, set(FACTS))
-            choices = zip(sample.texts("choices") or (), sample.reasons("stop_reasons") or (), strict=False)
-            answers = [
-                Answer(epoch, sample.number, text, "length" if reason == "max_tokens" else reason)
-                for text, reason in choices
-            ]
-            prompts.add(prompt_id, prompt, answers)
-    prompts.gather(imported, "input", path.name, findings, _HINT)
+    rows = _rows(path, findings)
+    values = [(raw.pop("reported", None), number, str(raw["sample_id"])) for number, raw in rows]
+    imported = read_rows(rows, path.name, findings, suite, options)
+    imported.names |= {"prompt_id": "id", "prompt": "input", "responses": "output.choices"}
+    by_number = {row.number: row for row in imported.rows}
+    for reported, number, _ in values:
+        if reported and (row := by_number.get(number)) and len(reported["partition"]) == len(row.responses):
+            labels = {label: i for i, label in enumerate(dict.fromkeys(reported["partition"]))}
+            partition = tuple(labels[label] for label in reported["partition"])
+            scores = reported["scores"] and tuple(map(float, reported["scores"]))
+            made = Reported(partition, scores, len(labels), reported["utility"], VERSION)
+            imported.reported[row.prompt_id, VERSION] = path.name, number, made
+    imported.reported_by = "inspect_evals/novelty_bench" if imported.reported else ""
     return imported
 
 
-def _log(path: Path, findings: Findings) -> tuple[dict[str, Any], list[Fields]]:
-    """Return what a log states about the system, and its samples; if it is unreadable, report it and return nothing."""
+def _rows(path: Path, findings: Findings) -> list[tuple[int, dict[str, Any]]]:
+    """Return the samples of a log as rows; if it is unreadable, report it and return none."""
     if find_spec("inspect_ai") is None:
         raise ConfigurationError("Inspect is not installed", 'pip install "divbench[inspect]"')
     if not openable(path, findings):
-        return {}, []
+        return []
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / path.name
         request = {"log": str(path.absolute()), "out": str(written)}
@@ -88,9 +77,8 @@ def _log(path: Path, findings: Findings) -> tuple[dict[str, Any], list[Fields]]:
         if "unreadable" in reply:
             message = f"Inspect cannot read it: {reply['unreadable']}"
             findings.error("json", path.name, None, "", message, "give a log as Inspect wrote it")
-            return {}, []
-        rows = read_jsonl(written, findings) if written.stat().st_size else ()
-        return reply["facts"], [Fields(row, path.name, number, findings) for number, row in rows]
+            return []
+        return list(read_jsonl(written, findings)) if written.stat().st_size else []
 
 
 def convert(request: dict[str, Any]) -> dict[str, Any]:
@@ -106,22 +94,49 @@ def convert(request: dict[str, Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {"model": log.eval.model}
     for config in (log.eval.model_generate_config, log.plan.config):  # the task's config overrides
         facts |= {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
+    samples = sorted(log.samples or [], key=lambda sample: sample.epoch)
     with Path(request["out"]).open("w", encoding="ascii") as file:
-        file.writelines(f"{json.dumps(_row(sample))}\n" for sample in log.samples or [])
-    return {"facts": facts}
+        file.writelines(f"{json.dumps(facts | _row(sample))}\n" for sample in samples)
+    return {}
 
 
 def _row(sample: "EvalSample") -> dict[str, Any]:
-    messages = [] if isinstance(sample.input, str) else sample.input
-    users = [message.text for message in messages if message.role == "user"]
-    return {
-        "id": str(sample.id),
-        "epoch": sample.epoch,
-        "input": sample.input if isinstance(sample.input, str) else (users or [""])[-1],
-        "turns": sum(message.role in ("user", "assistant") for message in messages),
-        # the system prompt of a solver, such as system_message(), is only in the conversation
-        "system_prompt": "\n\n".join(m.text for m in sample.messages or messages if m.role == "system"),
+    """Return a sample as a row: a conversation, and the responses to its last message."""
+    asked = [] if isinstance(sample.input, str) else sample.input
+    # The system prompt of a solver, such as system_message(), is only in the conversation.
+    system = [m.text for m in sample.messages or asked if m.role == "system"]
+    turns = [("user", sample.input)] if isinstance(sample.input, str) else [(m.role, m.text) for m in asked]
+    messages = [("system", "\n\n".join(system))] if any(system) else []
+    messages += [turn for turn in turns if turn[0] in ("user", "assistant")]
+    row: dict[str, Any] = {
+        "sample_id": str(sample.id),
+        "messages": [{"role": role, "content": text} for role, text in messages],
         "error": None if sample.error is None else sample.error.message[:200],
-        "choices": [choice.message.text for choice in sample.output.choices],
-        "stop_reasons": [choice.stop_reason for choice in sample.output.choices],
     }
+    texts = sample.metadata.get(
+        COMPLETIONS
+    )  # of inspect_evals/novelty_bench, whose classes and scores are with the score
+    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        return row | {"responses": texts, "reported": _reported(sample, len(texts))}
+    choices = sample.output.choices
+    reasons = ["length" if choice.stop_reason == "max_tokens" else choice.stop_reason for choice in choices]
+    if len(choices) == 1:
+        return row | {"response": choices[0].message.text, "finish_reason": reasons[0]}
+    return row | {"responses": [choice.message.text for choice in choices], "finish_reasons": reasons}
+
+
+def _reported(sample: "EvalSample", k: int) -> dict[str, Any] | None:
+    """Return the classes and scores of k responses in the metadata of a score; None if there are none."""
+    for score in (sample.scores or {}).values():
+        lists = {
+            name: value for name, value in (score.metadata or {}).items() if isinstance(value, list) and len(value) == k
+        }
+        partition = next((v for n, v in lists.items() if all(type(x) is int for x in v) and "score" not in n), None)
+        scores = next(
+            (v for n, v in lists.items() if "score" in n and all(isinstance(x, int | float) for x in v)), None
+        )
+        values = score.value if isinstance(score.value, dict) else {}
+        utility = next((float(v) for n, v in values.items() if "utility" in n and isinstance(v, int | float)), None)
+        if partition is not None:
+            return {"partition": partition, "scores": scores, "utility": utility}
+    return None

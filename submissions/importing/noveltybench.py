@@ -19,8 +19,9 @@ from typing import Any
 
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, counted
-from submissions.importing.imported import FACTS, GENERATION_CONFIG, Fields, Imported
+from submissions.importing.imported import FACTS, GENERATION_CONFIG, Imported
 from submissions.schema import Reported, Row
+from submissions.untrusted.fields import Fields
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import read_jsonl, read_object
 

@@ -1,7 +1,7 @@
 """Collect the problems of untrusted files, in bounded memory however bad they are; limit sizes before parsing."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -59,6 +59,13 @@ class Findings:
         findings._counts = self._counts.copy()
         return findings
 
+    def kinds(self) -> list[list[Problem]]:
+        """Return the problems by kind, errors first: a mistake in every row is one kind."""
+        alike: dict[tuple[str, ...], list[Problem]] = {}
+        for p in sorted(self.problems, key=lambda p: p.severity != "error"):
+            alike.setdefault((p.check, p.severity, p.file, p.field.partition("[")[0], p.message, p.hint), []).append(p)
+        return list(alike.values())
+
     def count(self, severity: str) -> int:
         """Return the number of problems of a severity, kept or not."""
         return sum(number for (_, of), number in self._counts.items() if of == severity)
@@ -73,6 +80,11 @@ class Findings:
         for (check, _), number in self._counts.items():
             counts[check] += number
         return dict(sorted(counts.items()))
+
+    def first_error(self) -> tuple[str, str]:
+        """Return the first error and its hint, in words."""
+        kind = next(kind for kind in self.kinds() if kind[0].severity == "error")
+        return f"{place(kind)}: {kind[0].message}", kind[0].hint
 
     def as_json(self) -> dict[str, Any]:
         """Return the findings as `--json` prints them."""
@@ -99,20 +111,29 @@ class Rejected(InputError):
         self.findings = findings
 
     def __str__(self) -> str:
-        errors = [problem for problem in self.findings.problems if problem.severity == "error"][:_QUOTED]
-        others = self.findings.count("error") - len(errors)
-        return "; ".join([self.message, *map(_in_words, errors), *([f"and {others:,} more"] if others else [])])
+        errors = [kind for kind in self.findings.kinds() if kind[0].severity == "error"]
+        others = self.findings.count("error") - sum(map(len, errors[:_QUOTED]))
+        return "; ".join(
+            [self.message, *map(_in_words, errors[:_QUOTED]), *([f"and {others:,} more"] if others else [])]
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the error with the whole list of problems."""
         return super().as_json() | self.findings.as_json()
 
 
-def _in_words(problem: Problem) -> str:
-    """Return a problem as one line: file, row, field, what is wrong, and the suggested fix."""
-    row = None if problem.row is None else f"row {problem.row}"
-    where = ", ".join(part for part in (problem.file, row, problem.field) if part)
-    return one_line(f"{where}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
+def _in_words(kind: Sequence[Problem]) -> str:
+    """Return problems of a kind as one line: file, rows, field, what is wrong, and the suggested fix."""
+    problem = kind[0]
+    return one_line(f"{place(kind)}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
+
+
+def place(kind: Sequence[Problem]) -> str:
+    """Return the file, rows and field of problems of one kind."""
+    numbers = sorted({problem.row for problem in kind if problem.row is not None})
+    rows = f"row {numbers[0]}" + (f" and {len(numbers) - 1:,} more" if len(numbers) > 1 else "") if numbers else ""
+    field = kind[0].field if len(kind) == 1 else kind[0].field.partition("[")[0]
+    return ", ".join(filter(None, (kind[0].file, rows, field)))
 
 
 def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES, name: str = "") -> bool:

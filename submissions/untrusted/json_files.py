@@ -3,7 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from divbench.core.errors import first_fault
 from submissions.untrusted.findings import Findings, openable
 
 MAX_NESTING = 8
+MAX_LOOSE_NESTING = 100
 MAX_LINE_BYTES = 8 * 2**20
 _NOT_TEXT = {  # first bytes of files that are not text, and what to do
     b"\x1f\x8b": ("compressed with gzip", "decompress it: gunzip FILE"),
@@ -18,6 +20,7 @@ _NOT_TEXT = {  # first bytes of files that are not text, and what to do
     b"PK\x03\x04": ("a ZIP archive, such as a spreadsheet", "unpack it, or save the spreadsheet as CSV"),
 }
 T = TypeVar("T")
+_NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 
 # The closing quote is optional and the quantifier possessive, so that matching takes linear time on any text.
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
@@ -31,6 +34,20 @@ def strict_json(text: str) -> Any:
     if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
         raise ValueError(f"nested more than {MAX_NESTING} deep")
     return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_repeats)
+
+
+def loose_json(text: str, ignored: Collection[str] = ()) -> Any:
+    """Parse JSON as tools write it, with NaN and 100 levels; raise ValueError, or RecursionError, for other text.
+
+    The values of ignored fields, which may be large, become null.
+    """
+    if text.count("[") + text.count("{") > MAX_LOOSE_NESTING and _nesting(text) > MAX_LOOSE_NESTING:
+        raise ValueError(f"nested more than {MAX_LOOSE_NESTING} deep")
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key: None if key in ignored else value for key, value in _no_repeats(items).items()}
+
+    return json.loads(text, object_pairs_hook=pairs)
 
 
 def strict_model(content: bytes, parse: Callable[[bytes], T]) -> T:
@@ -51,14 +68,8 @@ def strict_model(content: bytes, parse: Callable[[bytes], T]) -> T:
 
 
 def _nesting(text: str) -> int:
-    depth = deepest = 0
-    for letter in _STRINGS.sub("", text):
-        if letter in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif letter in "]}":
-            depth -= 1
-    return deepest
+    depths = accumulate(1 if letter in "[{" else -1 for letter in _NO_BRACKETS.sub("", _STRINGS.sub("", text)))
+    return max(depths, default=0)
 
 
 def _refuse_constant(name: str) -> None:
@@ -106,7 +117,9 @@ def byte_lines(path: Path, findings: Findings, name: str = "") -> Iterator[tuple
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
-def read_jsonl(path: Path, findings: Findings, name: str = "") -> Iterator[tuple[int, dict[str, Any]]]:
+def read_jsonl(
+    path: Path, findings: Findings, name: str = "", ignored: Collection[str] = ()
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSON Lines file with their line numbers; a bad line is reported and skipped."""
     hint, name = "write one JSON object per line", name or path.name
     for number, line in byte_lines(path, findings, name):
@@ -117,12 +130,13 @@ def read_jsonl(path: Path, findings: Findings, name: str = "") -> Iterator[tuple
         if not line.strip():
             continue
         try:
-            value = strict_json(line.decode("utf-8"))
+            value = loose_json(line.decode("utf-8"), ignored)
         except UnicodeDecodeError as error:
             message = f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
             findings.error("encoding", name, number, "", message, "save the file as UTF-8")
         except (ValueError, RecursionError) as error:
-            findings.error("json", name, number, "", f"not JSON: {error}", hint)
+            what = str(error) if str(error).startswith(("nested", "the key")) else f"not JSON: {error}"
+            findings.error("json", name, number, "", what, hint)
         else:
             if isinstance(value, dict):
                 yield number, value

@@ -71,7 +71,7 @@ class ParquetColumns:
 def read_parquet(
     path: Path, findings: Findings, columns: Sequence[str] | None = None, limit: int | None = None
 ) -> ParquetColumns | None:
-    """Read columns of a Parquet file, by default all; None if it is not Parquet or has too many rows.
+    """Read columns of a Parquet file, by default those of plain types; None if it is no Parquet or has too many rows.
 
     Damage after the footer is reported when the rows are read. An OSError means that this machine has no space.
     """
@@ -189,6 +189,14 @@ def plain_type(kind: Any) -> pa.DataType:
     return cast("pa.DataType", kind)
 
 
+def is_plain(kind: Any) -> bool:
+    """Whether `plain_type` knows a type."""
+    with suppress(TypeError):
+        plain_type(kind)
+        return True
+    return False
+
+
 def convert(request: dict[str, Any], source: int, out: int) -> dict[str, Any]:
     """In the limited process: write a file's schema and the rows of its requested columns as plain Arrow.
 
@@ -206,7 +214,8 @@ def convert(request: dict[str, Any], source: int, out: int) -> dict[str, Any]:
                 raise Unreadable("sizes", f"a schema of more than {BATCH_BYTES:,} bytes", "write less metadata")
             write.write(schema.serialize())
             reply["declared"] = declared
-            wanted = schema.names if request["columns"] is None else request["columns"]
+            every = [field.name for field in schema if is_plain(field.type) and schema.names.count(field.name) == 1]
+            wanted = every if request["columns"] is None else request["columns"]
             columns = [name for name in wanted if schema.get_field_index(name) >= 0]
             with pa.ipc.new_stream(write, plain_schema(schema, columns)) as writer:
                 for batch in _plain_batches(file, columns, request["most"]) if declared <= MAX_ROWS else ():

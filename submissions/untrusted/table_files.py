@@ -16,12 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from submissions.untrusted.findings import Findings, openable, within_row_limit
-from submissions.untrusted.json_files import byte_lines, read_jsonl
+from submissions.untrusted.json_files import MAX_LINE_BYTES, byte_lines, read_jsonl
 from submissions.untrusted.parquet_files import plain_type, read_parquet
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 MAX_KEPT_BYTES = 512 * 2**20
 MAX_COLUMNS = 1000
+csv.field_size_limit(MAX_LINE_BYTES)  # of cells, for all readers of CSV in this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def read_columns(
     The extension names its format, unless `ending` does; `endings` are those to name in a problem. A missing column is
     no problem here; see `lacks_column`.
     """
-    readers = {".csv": _of_csv, ".tsv": _of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
+    readers = {".csv": of_csv, ".tsv": of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
     ending = path.suffix.lower() if ending is None else ending
     if not path.exists():
         openable(path, findings)  # reports it: a missing file has no wrong extension
@@ -105,19 +106,30 @@ def text_lines(path: Path, findings: Findings) -> Iterator[tuple[int, str]]:
             return
 
 
-def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Columns | None:
+def of_csv(path: Path, wanted: frozenset[str] | None, findings: Findings) -> Columns | None:
+    """Read the wanted columns of CSV; with None all, where a repeated name gets a number, as pandas gives it."""
     rows: list[tuple[int, dict[str, Any]]] = []
     names: list[str] = []
     lines = (line for _, line in text_lines(path, findings))
     head = next(lines, "")
     records = csv.reader(chain([head], lines), delimiter=delimiter_of(head), strict=True)
     try:
-        names = _as_wanted(next(records, []), wanted)
-        if not _good_names(names, wanted, path.name, findings):
+        head_names = next(records, [])
+        names = _numbered(head_names) if wanted is None else _as_wanted(head_names, wanted)
+        if not _good_names(names, wanted or frozenset(), path.name, findings):
             return None
         for number, cells in enumerate(records, start=2):
             if len(cells) == len(names):
-                rows.append((number, {name: cell for name, cell in zip(names, cells, strict=True) if name in wanted}))
+                rows.append(
+                    (
+                        number,
+                        {
+                            name: cell
+                            for name, cell in zip(names, cells, strict=True)
+                            if wanted is None or name in wanted
+                        },
+                    )
+                )
             elif cells:  # not a blank line
                 message = f"{len(cells)} cells under {len(names)} column names"
                 findings.error("csv", path.name, number, "", message, "quote cells that contain the delimiter")
@@ -128,6 +140,20 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Columns |
         hint = f"quote cells as RFC 4180 does; a cell may have up to {csv.field_size_limit():,} characters"
         findings.error("csv", path.name, None, "", message, hint)
     return Columns(path.name, tuple(names), tuple(rows))
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Return unique names of columns.
+
+    >>> _numbered(["prompt", "response", "response", " response "])
+    ['prompt', 'response', 'response.1', 'response.2']
+    """
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in map(str.strip, names):
+        unique.append(f"{name}.{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return unique
 
 
 def delimiter_of(head: str) -> str:

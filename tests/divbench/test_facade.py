@@ -149,32 +149,36 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score([["a"], "b"]), InputError, "'set 2' has str"),
         (lambda: db.score({"p": "text"}), InputError, "'p' has str"),
         (lambda: db.score({"p": {"a": 1}}), InputError, "'p' has dict"),
-        (lambda: db.score([{"words": "a"}]), InputError, "no column of responses; it has words"),
+        (
+            lambda: db.score([{"words": "a"}]),
+            InputError,
+            "which field holds the responses. 1 row has 'words' .name it: field='words'",
+        ),
         (lambda: db.score([{"a", "b"}]), InputError, "'set 1' has a set, which keeps no repeats"),
         (
             lambda: db.score(pd.DataFrame({"model": ["x", "y"], "prompt": ["p", "p"], "response": ["a", "b"]})),
             InputError,
-            "responses of 2 systems, by its column 'model' .score the rows of each separately: they have x, y",
+            "model: 'y' here, but 'x' in row 1 .*by='model'",
         ),
         (
             lambda: db.score([{"step": step, "prompt": "p", "completion": "a"} for step in (10, 10, 20)]),
             InputError,
-            "responses of 2 training steps, by its column 'step' .score the rows of each separately: they have 10, 20",
+            "step: 20 here, but 10 in row 1 .*by='step'",
         ),
         (
             lambda: db.score(pd.DataFrame({"question": ["q", "q"], "context": ["x", "y"], "response": ["a", "b"]})),
             InputError,
-            "same 'question' differ in 'context', .*write both into a column 'prompt'",
+            "has the same 'question', so they have different prompts .write both into a field 'prompt'",
         ),
         (
             lambda: db.score([{"prompt": "p", "answer": "gold", "prediction": "a"}]),
             InputError,
-            "which column holds the responses. the table has 'answer' and 'prediction' .rename it to 'responses'",
+            "which field holds the responses. 1 row has 'answer', 1 row has 'prediction' .name it: field='answer' or",
         ),
         (
             lambda: db.score(pd.DataFrame({"prompt": [[{"role": "user"}]] * 2, "response": ["a", "b"]})),
             InputError,
-            "a prompt is .*not a text",
+            "one response, in 'response', and no prompt",
         ),
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
         (lambda: db.score([["a", "\ud800"]]), InputError, "response 2 has an unpaired surrogate"),
@@ -182,7 +186,11 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score(pd.DataFrame({"response": ["a"]})), InputError, "one response, in 'response', and no prompt"),
         (lambda: db.score(SimpleNamespace(collect=list)), InputError, "not computed .*collect"),
         (lambda: db.score(datasets.DatasetDict({"x": datasets.Dataset.from_dict({})})), InputError, "one of x"),
-        (lambda: db.score({"prompt": ["a"], "responses": [["b"], ["c"]]}), InputError, "1 prompt in 'prompt' and 2"),
+        (
+            lambda: db.score({"prompt": ["a"], "responses": [["b"], ["c"]]}),
+            InputError,
+            "2 values in 'responses' and 1 in 'prompt'",
+        ),
         (
             lambda: db.score(pd.DataFrame([["p", "a", "b"]], columns=["prompt", "response", "response"])),
             InputError,
@@ -191,7 +199,7 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (
             lambda: db.score(pd.DataFrame({"prompt": ["p"], "responses": ['["a", "b"]']})),
             InputError,
-            "each row of 'responses' is a text, such as '\\[\"a\", \"b\"\\]', not a list",
+            "each row has a list that was written as a text",
         ),
         (lambda: db.score([["a"]], cast("str", 3)), ConfigurationError, "metrics is 3"),
         (lambda: db.score([["a"]], [cast("str", ["a"])]), ConfigurationError, r"there is no metric \['a'\]"),
@@ -262,7 +270,7 @@ def test_prompts_may_be_the_index_of_a_table() -> None:
     assert response_sets(as_trl_calls_a_reward)[1:] == (("p", "q"), (("a", "b"), ("c",)))
     several = frame.assign(model=["x", "x", "y"]).groupby(["model", "prompt"])
     for given in (several.agg(list), several.response.apply(list)):
-        with pytest.raises(InputError, match="responses of 2 systems, by its column 'model'"):
+        with pytest.raises(InputError, match="'y' here, but 'x' in row 1"):
             response_sets(given)
 
 

@@ -40,12 +40,12 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     assert "no board: gradio is not installed" in shown.stderr
 
 
-def test_own_prompts_are_asked_for_where_the_suite_cannot_be_read(tmp_path: Path) -> None:
+def test_prompts_are_own_where_the_suite_cannot_be_read_which_is_said(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text('{"prompt": "Name a pet.", "outputs": ["a", "b"]}\n')
     ended = divbench("quick", path, "--out", tmp_path / "out", "--no-board", DIVBENCH_MIRROR="", HF_HUB_OFFLINE="1")
-    assert ended.returncode == 2
-    assert "or add --suite own if these are your own prompts" in " ".join(ended.stderr.split())
+    assert ended.returncode == 0
+    assert "cannot be read here, so the prompts count as your own" in " ".join(ended.stderr.split())
 
 
 @pytest.mark.mirror

@@ -80,6 +80,12 @@ WARNINGS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]]
         "'[Blocked]' is a placeholder for a missing response",
         "resample it, or leave it",
     ),
+    "trace of a tool": (
+        one(2, responses=["a", "b<|im_end|>", "c"]),
+        [("artefacts", 2, "responses")],
+        "1 of 12 responses contain control tokens of a chat template: 'b<|im_end|>'",
+        "remove it: import with --clean",
+    ),
     "lost letter": (
         one(2, responses=["a", "b\ufffd", "c"]),
         [("encoding", 2, "responses[1]")],

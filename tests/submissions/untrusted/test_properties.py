@@ -3,7 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -14,7 +14,7 @@ from submissions.checking.validate import open_submission
 from submissions.choices import Format
 from submissions.gaming.attacks import ATTACKS, Attack
 from submissions.gaming.baselines import derive
-from submissions.importing.importers import FORMATS, import_submission
+from submissions.importing.importers import import_submission
 from submissions.untrusted.json_files import strict_json
 from tests.cases import each
 from tests.conftest import TOY
@@ -67,7 +67,7 @@ def test_every_text_comes_out_as_it_went_in(
         assert [len(row.responses) for row in derive(attack, submission, TOY)[1]] == [len(s) for s in sets]
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", get_args(Format))
 @settings(max_examples=60)
 @given(content=st.binary(max_size=200))
 @example(content=b"\xef\xbb\xbf")
@@ -82,7 +82,9 @@ def test_any_bytes_are_rejected(kind: Format, content: bytes) -> None:
         assert not attempt(path, kind)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "parquet"])  # which is not written as JSON
+@pytest.mark.parametrize(
+    "kind", [kind for kind in get_args(Format) if kind != "parquet"]
+)  # which is not written as JSON
 @settings(max_examples=120)
 @given(row=st.dictionaries(st.sampled_from(FIELDS), VALUE, max_size=4), left_out=st.sets(st.sampled_from(FIELDS)))
 @example(row={"utility": 10**400}, left_out=set())
