@@ -1,5 +1,6 @@
 """Reading a page of the application in a browser: the cells of its tables, the values of its fields, its address."""
 
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -93,3 +94,16 @@ def pale(browser: Any) -> dict[str, str]:
     """Texts that are too pale on their background, with their contrast, by element and classes: one of each."""
     found: dict[str, str] = browser.execute_script(_PALE)
     return found
+
+
+_AXE = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => done(violations.filter(
+  ({impact}) => ["serious", "critical"].includes(impact)).map(({id, nodes}) => [id, nodes[0].html.slice(0, 200)])));
+"""
+
+
+def violations(browser: Any) -> dict[str, str]:
+    """The serious violations of accessibility that axe-core finds, with an element of each."""
+    browser.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+    return dict(browser.execute_async_script(_AXE))

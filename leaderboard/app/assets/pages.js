@@ -17,6 +17,7 @@ const pass = () => {
   for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
   for (const code of document.querySelectorAll(".cm-scroller[tabindex='-1']")) code.tabIndex = 0;
   for (const search of document.querySelectorAll(".search-input:not([aria-label])")) search.ariaLabel = "Search this table";
+  for (const empty of document.querySelectorAll(".empty[aria-label]:not([role])")) empty.role = "img";
   for (const drop of document.querySelectorAll(".upload-container[aria-label]")) drop.removeAttribute("aria-label");
 };
 

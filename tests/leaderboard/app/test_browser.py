@@ -20,7 +20,7 @@ from submissions.work_queue.operations import listing
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import PHONE, console_errors, in_scheme, on_a_phone, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
-from tests.leaderboard.page_reading import column, described, pale, query, rows, value
+from tests.leaderboard.page_reading import column, described, pale, query, rows, value, violations
 from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
@@ -115,6 +115,18 @@ def test_every_page_is_filled_without_errors_and_untrusted_texts_are_inert(
     assert console_errors(browser) == []
     with on_a_phone(browser):
         assert not browser.execute_script(_WIDE), f"wider than {PHONE} pixels"
+
+
+@pytest.mark.parametrize("path", [*(page.path for page in PAGES), "system", "systems", "api"])
+def test_axe_finds_no_serious_violation(address: str, browser: Any, path: str) -> None:
+    pytest.importorskip("axe_core_python")
+    if path in {page.path for page in PAGES}:
+        open_page(browser, f"{address}/{path}")
+    else:
+        browser.get(f"{address}/{path}")
+    until(lambda: violations(browser) == {}, f"on a desktop: {violations(browser)}", seconds=5)  # once all is drawn
+    with on_a_phone(browser):
+        until(lambda: violations(browser) == {}, f"on a phone: {violations(browser)}", seconds=5)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
