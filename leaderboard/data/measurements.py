@@ -29,29 +29,13 @@ def measured_by(boards: Sequence[Board], suite: str, k: int) -> tuple[Measuremen
     Of several boards of one kind (other revisions or profiles), the first counts; boards are in the order of a
     snapshot.
     """
-    here = [board for board in boards if (board.suite, board.k) == (suite, k)]
-    judged = {judged_version(board.profile): board for board in reversed(here)}
-    computed = [board for board in here if judged_version(board.profile) is None]
-    newest, *older = JUDGES
-    found = [
-        _measurement(f"judged by NoveltyBench {newest}", judged.get(newest), "valid_distinct_k_reported"),
-        *(_measurement(ESTIMATED, board, "valid_distinct_k") for board in computed),
-        *(
-            _measurement(f"judged by NoveltyBench {version}", judged.get(version), "valid_distinct_k_reported")
-            for version in older
-        ),
-        *(_measurement(WORDS, board, "distinct_n") for board in computed),
-    ]
-    choices: dict[str, Measurement] = {}
-    for measurement in found:
-        if measurement is not None:
-            choices.setdefault(measurement.label, measurement)
-    return tuple(choices.values())
-
-
-def _measurement(label: str, board: Board | None, metric: str) -> Measurement | None:
-    """The measurement by a metric; None if the board has no such column."""
-    if board is None:
-        return None
-    column = next((column for column in board.columns if column.metric == metric), None)
-    return None if column is None else Measurement(label, board, column)
+    newest, *older = ((f"judged by NoveltyBench {version}", version, "valid_distinct_k_reported") for version in JUDGES)
+    estimates = (ESTIMATED, None, "valid_distinct_k"), (WORDS, None, "distinct_n")
+    found: dict[str, Measurement] = {}
+    for label, version, metric in (newest, estimates[0], *older, estimates[1]):
+        for board in boards:
+            if (board.suite, board.k, judged_version(board.profile)) == (suite, k, version):
+                column = next((column for column in board.columns if column.metric == metric), None)
+                if column is not None:
+                    found.setdefault(label, Measurement(label, board, column))
+    return tuple(found.values())
