@@ -15,7 +15,7 @@ from markupsafe import Markup
 from benchmark.analysis.ranking import Standing
 from benchmark.metrics.metric import Missing
 from divbench.core.errors import DivBenchError, InputError, counted
-from divbench.core.tables import Cell, Table, listed, number_cell
+from divbench.core.tables import Cell, Table, number_cell
 from leaderboard.app import components
 from leaderboard.app.components import Choices
 from leaderboard.app.downloads import Downloads
@@ -62,7 +62,6 @@ FRONT = ("suite", "k", "measured", "q", "prompt", "table")  # controls above the
 SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
 _NO_LICENCE = "No system in this table has the chosen licence"
 _DATE = re.compile(r"([0-9]{4}(-[0-9]{2}){0,2})?")  # none, a year, a month or a day
-_NAMED = 12  # maximum number of systems named below the table
 _EXAMPLES, _LETTERS = 3, 110  # responses of a system shown as examples, and characters of each
 _PROMPTS = 200  # prompts to read examples of
 
@@ -161,10 +160,7 @@ def _fact_cell(name: str, value: Any) -> Cell:
 
 
 def about_models(board: Board, shown: Sequence[Entry], since: str = "") -> str:
-    """Describe the table; the text contains untrusted names.
-
-    A filter's date that is no date is pointed out, since it matches no system.
-    """
+    """Describe the table, and point out a filter's date that is no date, since it matches no system."""
     entries = board.entries
     prompts = counted(entries[0].result.prompts, "prompt")
     lines = [] if _DATE.fullmatch(since) else ["“Generated on or after” needs a date such as 2026-01-31."]
@@ -174,11 +170,6 @@ def about_models(board: Board, shown: Sequence[Entry], since: str = "") -> str:
         "Ranks are over the whole table, with 95% intervals. Columns with _reported in their names contain values that "
         "came with the submission; all others are computed here from the texts."
     ]
-    for kind, words in (("baseline", "Known-bad baselines, for calibration"), ("human", "Written by people")):
-        manifests = (entry.result.manifest for entry in shown)
-        names = [manifest.name for manifest in manifests if manifest.system.type == kind]
-        if names:
-            lines.append(f"{words}: {listed(names, _NAMED)}.")
     return " ".join(lines)
 
 
@@ -311,7 +302,7 @@ def _table(live: LiveResults, view: Ranking, board: Board, prompt_id: Any) -> st
     found, reason = ({}, NO_TEXTS) if prompt is None else examples(view, prompt.prompt_id)
     line = accuracy_line(accuracy(live.snapshot().boards, board.suite, board.k))
     wrong = line and Markup('<a href="metrics">How wrong are we?</a> {}').format(line)
-    asked = "" if prompt is None else prompt.text
+    asked = "" if prompt is None else shortened(prompt.text, _LETTERS)
     return str(ranking_table(view, _system, asked, found, [wrong, reason], compare=True))
 
 

@@ -27,7 +27,7 @@ _LEADER = 16  # distance from which a line leads from the dot to its name
 LEGEND = {
     INDEPENDENT: "asked independently",
     DIFFERENT: "asked each time for a different one",
-    OTHERWISE: "asked in other words, or for novelty",
+    OTHERWISE: "asked in another way",
     PEOPLE: "people",
 }
 Place = tuple[float, float]
@@ -88,7 +88,7 @@ def _plot(
         for line in lines
     ]
     first = [line.asked == INDEPENDENT for line in lines]  # the others are few, and stand apart
-    found = spots(places, list(map(_name, lines)), first, (_LEFT, 0.0, width, height - _BOTTOM))
+    found = spots(places, list(map(_name, lines)), first, (_LEFT, _TOP, width, height - _BOTTOM))
     dots = list(zip(lines, found, strict=True))
     models = {(line.entry.result.manifest.system.model_id, line.asked): spot for line, spot in dots if line.rank}
     pairs = [
