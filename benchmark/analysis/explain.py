@@ -147,6 +147,7 @@ def explain(
     standard errors are unknown and there are no pairs. A set of more than `MAX_PAIRED` responses is not read in pairs.
     """
     plan = plan or engine.OrderPlan()
+    response_set = replace(response_set, responses=tuple(map(layout.as_read, response_set.responses)))
     (read,) = engine.read_sets([response_set], model, layout, plan)
     if isinstance(read, Missing):
         raise Unscorable(read.reason)

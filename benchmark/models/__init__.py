@@ -7,6 +7,7 @@ from typing import Literal
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 Attention = Literal["sdpa", "eager"]
+OuterSpace = Literal["stripped", "kept"]
 Format = Literal["instruct", "completion"]
 Boundaries = Literal["exact", "paper"]
 OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]

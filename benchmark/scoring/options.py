@@ -34,18 +34,19 @@ DeviceOption = Annotated[
     ),
 ]
 SETTINGS = (
-    *("lm", "lm_server", "dtype", "attention", "format", "boundaries", "orders", "order_count"),
+    *("lm", "lm_server", "dtype", "attention", "format", "boundaries", "outer_space", "orders", "order_count"),
     *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward", "reward_threshold"),
     *("validity", "record"),
 )
 _SETTINGS_HELP = (
     "Setting in place of the profile's (repeatable): lm, embedder, bert-score or sts=MODEL (ORG/NAME@COMMIT or a "
-    "folder); lm-server=URL; dtype=float32; attention=eager; format=completion; boundaries=paper; orders=endpoint; "
-    f"order-count=2; equivalence=BACKEND ({EQUIVALENCE_NAMES}); algorithm=average; short-answers=true; "
-    "reward=skywork-1.7b, or another classifier with one output and reward-threshold=NUMBER, the lowest of a valid "
-    "response; validity=offline; record=FILE (of divbench metrics record). A judge also scores the first "
-    "response of each class (one request each): 4 or more of 10 is valid. If a reward model is chosen, it rates them "
-    "instead. With validity=offline, the package's own model decides what is valid, and a judge makes only the classes."
+    "folder); lm-server=URL; dtype=float32; attention=eager; format=completion; boundaries=paper; outer-space=kept; "
+    f"orders=endpoint; order-count=2; equivalence=BACKEND ({EQUIVALENCE_NAMES}); algorithm=average; "
+    "short-answers=true; reward=skywork-1.7b, or another classifier with one output and reward-threshold=NUMBER, the "
+    "lowest of a valid response; validity=offline; record=FILE (of divbench metrics record). A judge also scores the "
+    "first response of each class (one request each): 4 or more of 10 is valid. If a reward model is chosen, it rates "
+    "them instead. With validity=offline, the package's own model decides what is valid, and a judge makes only the "
+    "classes."
 )
 
 
@@ -83,7 +84,7 @@ class ProfileOptions:
 
 
 # Options of commands, with the profile that each runs by default.
-LEXICAL, SEMANTIC, OFFLINE = (ProfileOptions(profile=name) for name in ("lexical", "semantic", "offline"))
+SEMANTIC, OFFLINE = (ProfileOptions(profile=name) for name in ("semantic", "offline"))
 
 
 @dataclass(frozen=True, slots=True)

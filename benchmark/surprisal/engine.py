@@ -94,9 +94,11 @@ class SurprisalReader:
     plan: OrderPlan
     cache: "Cache | None" = None
 
-    def read(self, sets: Sequence[ResponseSet]) -> list[SetSurprisals | Missing]:
+    def read(
+        self, sets: Sequence[ResponseSet], progress: Callable[[int], None] = lambda done: None
+    ) -> list[SetSurprisals | Missing]:
         """As `read_sets`."""
-        return read_sets(sets, self.model, self.layout, self.plan, cache=self.cache)
+        return read_sets(sets, self.model, self.layout, self.plan, cache=self.cache, progress=progress)
 
 
 class Cache(Protocol):

@@ -17,10 +17,11 @@ Two ways to tokenise it:
   it (as Qwen's and Llama 3's do) then charges separators to all responses but the last, so a_n is about 2 bits too
   high.
 
-In both: prompts and responses are verbatim, so a response that begins with white space has two white-space characters
-after its label. The surprisal of a response is the sum of the bits of all its tokens, including the space before it;
-its bytes are the UTF-8 bytes of the response alone. An empty response keeps its position but has no tokens, 0 bits and
-0 bytes; metrics leave it out (metrics/surprisal.py). Strings that look like special tokens are plain text.
+White space around a response is no part of it: under *exact* it is stripped, under *paper* kept, as published;
+`outer_space` chooses otherwise. All else is verbatim; white space that is kept at the beginning follows the space after
+the label. The surprisal of a response is the sum of the bits of all its tokens, including the space before it; its
+bytes are the UTF-8 bytes of the response alone. An empty response keeps its position but has no tokens, 0 bits and 0
+bytes; metrics leave it out (metrics/surprisal.py). Strings that look like special tokens are plain text.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Unscorable
-from benchmark.models import Boundaries, Format
+from benchmark.models import Boundaries, Format, OuterSpace
 from benchmark.models.causal_lm import CausalLM, Encoding, TokenSequence
 from divbench.core.errors import ConfigurationError
 
@@ -49,10 +50,20 @@ class Layout:
     # *model*: the text begins with the BOS token if the model's tokeniser adds one by default; *never*: as in the
     # paper, even for models that were trained with one.
     bos: Literal["model", "never"] = "model"
+    outer_space: OuterSpace | None = None  # None: as usual for the boundaries, which signatures do not name
 
     def __str__(self) -> str:
         """Return the layout as signatures name it, such as `instruct-exact-bos:model`."""
-        return f"{self.format}-{self.boundaries}-bos:{self.bos}"
+        named = "" if self.outer_space in (None, self._usual_space) else f"-outer-space:{self.outer_space}"
+        return f"{self.format}-{self.boundaries}-bos:{self.bos}{named}"
+
+    def as_read(self, response: str) -> str:
+        """Return a response as the language model reads it: without outer white space, unless that is kept."""
+        return response.strip() if (self.outer_space or self._usual_space) == "stripped" else response
+
+    @property
+    def _usual_space(self) -> OuterSpace:
+        return "stripped" if self.boundaries == "exact" else "kept"
 
 
 PAPER_INSTRUCT = Layout("instruct", "paper", "never")

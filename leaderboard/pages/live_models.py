@@ -94,7 +94,8 @@ def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: Caus
     with _BUSY:
         reader = model or _language_model()
         try:
-            costs = token_surprisals(reader, spec.layout, prompt, [responses[number - 1] for number in numbers])
+            texts = [spec.layout.as_read(responses[number - 1]) for number in numbers]
+            costs = token_surprisals(reader, spec.layout, prompt, texts)
         except Unscorable as error:
             raise InputError(f"The responses cannot be scored: {error}", "") from error
     return Tokens(numbers, costs, reader.signature, str(spec.layout))

@@ -30,6 +30,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "attention": ("attention=eager",),
     "format": ("format=completion",),
     "boundaries": ("boundaries=paper",),
+    "outer-space": ("outer-space=kept",),
     "orders": ("orders=uniform",),
     "order-count": ("order-count=2",),
     "embedder": (f"embedder={NAMED}",),
