@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from benchmark.generation.setup import Model
     from benchmark.models.hf_states import SamplingParameters
     from datasets_build.schema import Suite
+    from submissions.checking.response_kinds import ResponseCounts
     from submissions.schema import Generation
 
 _READ_AT_ONCE = 64
@@ -198,7 +199,7 @@ def generate(
         if points is None:
             submission, counts = write_output(destination, manifest, prompts, plan, journal, reader)
             state |= {"submission_id": submission.id, "folder": str(destination), "prompts": len(plan.sets)}
-            state |= {"resumed_prompts": resumed, "counts": asdict(counts)}
+            state |= {"resumed_prompts": resumed, "counts": asdict(counts)} | _warnings(counts, settings.max_tokens)
         else:
             write_sweep(destination, plan, points, journal, manifest, loaded.sampler.signature)
             contexts = len({item.prompt.prompt_id for item in plan.sets})
@@ -209,7 +210,23 @@ def generate(
     units, after = ("prompts", "score") if points is None else ("sets", "metrics metaeval")
     written = f"written: {destination}  ({len(plan.sets)} {units} × {counted(k, 'response')}{before})"
     kinds = [f"  {kinds_text(state['counts'])}"] if "counts" in state else []
+    kinds += [f"  warning: {warning}" for warning in state.get("warnings", ())]
     say(state, written, *kinds, f"next: divbench {after} {destination}", as_json=json)
+
+
+def _warnings(counts: "ResponseCounts", max_tokens: int) -> dict[str, list[str]]:
+    """Say how many responses are blank or truncated, with the option that helps."""
+    total, blank, cut = counts.responses, counts.blank + counts.placeholder, counts.cut_off
+    warnings = []
+    if blank:
+        why = "see whether --template and --stop suit the model"
+        if cut:
+            why = f"a model may use all {max_tokens} tokens to reason: raise --max-tokens, or try --set thinking=false"
+        warnings.append(f"{blank:,} of {counted(total, 'response')} blank, and a blank one is not valid; {why}")
+    if cut:
+        why = f"a class that has only truncated responses does not count; raise --max-tokens (now {max_tokens})"
+        warnings.append(f"{cut:,} of {counted(total, 'response')} truncated; {why}")
+    return {"warnings": warnings}
 
 
 def _check_output(destination: Path, *, is_sweep: bool) -> None:

@@ -25,6 +25,10 @@ _TOO_LONG = (  # as said by vLLM, OpenAI, SGLang, Anthropic; llama.cpp; Groq; Ge
     *("context size", "too many tokens", "reduce the length"),
     *("maximum number of tokens allowed", "`max_new_tokens` must be"),
 )
+_NO_QUOTA = (  # as said by OpenAI and its imitators, Anthropic, DeepSeek, and OpenRouter
+    *("insufficient_quota", "exceeded your current quota", "credit balance is too low", "insufficient balance"),
+    "insufficient credits",
+)
 _FILTERED = ("content_filter", "content management policy", "responsibleaipolicy")
 
 Item = TypeVar("Item")
@@ -98,7 +102,9 @@ class Server:
             api_key=self.key or "EMPTY",  # as vLLM's documentation writes it for a server without keys
             timeout=self.timeout,
             max_retries=RETRIES,
-            http_client=openai.DefaultHttpxClient(follow_redirects=False, event_hooks={"response": [_limit_size]}),
+            http_client=openai.DefaultHttpxClient(
+                follow_redirects=False, event_hooks={"response": [_limit_size, _stop_without_quota]}
+            ),
         )
 
     def request(self, client: Any, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -143,12 +149,20 @@ class Server:
             message = f"the server redirects (HTTP {status}{f', to {host}' if host else ''})"
             return ServerFault(message, "redirects are not followed: give the final address", status)
         text = self._without_key(response.text)
-        reply = " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_QUOTED]
-        reason = f"HTTP {status}{f': {reply}' if reply else ''}"
+        reply, said = (
+            " ".join("".join(c if c.isprintable() else " " for c in words).split())[:_QUOTED]
+            for words in (text, _said(text))
+        )
+        reason = f"HTTP {status}{f': {said}' if said else ''}"
+        if is_without_quota(status, text):
+            hint = "add credit or raise the limit with the provider, or use another key"
+            return ServerFault(f"the quota of the key in {KEY_VARIABLE} is used up: {reason}", hint, 402, reply)
         if status in {408, 409, 429} or status >= 500:
             return self._failure(reason, status)
         key_hint = f"put a key that {self.url} accepts into {KEY_VARIABLE}"
-        hints = {401: key_hint, 403: key_hint, 404: f"check the address {self.url} and the model's name"}
+        denied = f"the key may not use this model: ask the provider for access, or put another into {KEY_VARIABLE}"
+        hints = {401: key_hint, 403: denied if self.key else key_hint}
+        hints[404] = f"check the address {self.url} and the model's name"
         return ServerFault(f"the server refused: {reason}", hints.get(status, ""), status, reply)
 
     def _without_key(self, text: str) -> str:
@@ -157,6 +171,28 @@ class Server:
     def _failure(self, reason: str, status: int | None = None) -> ServerFault:
         message = f"the server failed {RETRIES + 1} times, the last time with {reason}"
         return ServerFault(message, f"check that {self.url} runs and is not overloaded", status, kind="transient")
+
+
+def _said(text: str) -> str:
+    """Return the message in a server's error, which is mostly JSON; else the whole text."""
+    try:
+        document = json.loads(text)
+        return str(document.get("error", document)["message"])
+    except (ValueError, RecursionError, AttributeError, LookupError, TypeError):
+        return text
+
+
+def is_without_quota(status: int, text: str) -> bool:
+    """Whether a server refuses because the account has no money or quota left, which no retry changes."""
+    return status == 402 or (status in {400, 403, 429} and any(words in text.lower() for words in _NO_QUOTA))
+
+
+def _stop_without_quota(response: Any) -> None:
+    """Tell the library not to retry a request that is refused for lack of quota."""
+    if response.status_code in {402, 403, 429}:
+        response.read()
+        if is_without_quota(response.status_code, response.text):
+            response.headers["x-should-retry"] = "false"
 
 
 def _limit_size(response: Any) -> None:

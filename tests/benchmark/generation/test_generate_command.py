@@ -66,6 +66,16 @@ def test_the_output_is_a_submission_that_says_all_about_itself(command: Command,
     assert (checked["accepted"], checked["errors"], checked["counts"]["responses"]) == (True, 0, 72)
 
 
+def test_blanks_are_told_beside_what_was_written_with_the_option_that_helps(command: Command, out: Path) -> None:
+    command.asks(FakeSampler(lambda request: Sampled("", "length")))
+    said = command("generate", "any", "--suite", "demo", "--out", out, "--k", 1, "--max-tokens", 9).out.splitlines()
+    assert said[2] == (
+        "  warning: 24 of 24 responses blank, and a blank one is not valid; a model may use all 9 tokens to reason: "
+        "raise --max-tokens, or try --set thinking=false"
+    )
+    assert said[3].startswith("  warning: 24 of 24 responses truncated")
+
+
 def test_every_answer_stands_at_its_prompt_with_its_reason_and_tokens(command: Command, out: Path) -> None:
     def answer(request: Request) -> Outcome:
         return Sampled(
@@ -81,6 +91,8 @@ def test_every_answer_stands_at_its_prompt_with_its_reason_and_tokens(command: C
         "submission_id": submission.id, "folder": str(out), "prompts": 24, "k": 2, "resumed_prompts": 0,
         "counts": {"prompts": 24, "responses": 48, "blank": 0, "placeholder": 0, "refused": 0, "cut_off": odd_seeds,
                    "repeated": 0}, "model": "fake",
+        "warnings": [f"{odd_seeds} of 48 responses truncated; a class that has only truncated responses does not "
+                     "count; raise --max-tokens (now 256)"],
     }  # fmt: skip
     rows = list(submission.rows())
     assert [row.prompt_id for row in rows] == [prompt.prompt_id for prompt in suite.prompts]

@@ -67,6 +67,15 @@ def test_a_lasting_failure_is_a_transient_fault(
     assert server.url in caught.value.hint
 
 
+def test_without_quota_a_server_is_asked_once(server: JsonServer) -> None:
+    body = {"error": {"message": "You exceeded your current quota.", "code": "insufficient_quota"}}
+    server.always = Reply(429, {"Retry-After": "0.01"}, json.dumps(body).encode())
+    with pytest.raises(ServerFault, match=r"is used up: HTTP 429: You exceeded your current quota\.") as caught:
+        post(Server.at(server.url))
+    assert (caught.value.kind, len(server.seen)) == ("refused", 1)
+    assert "add credit" in caught.value.hint
+
+
 def test_an_unreachable_server_is_a_transient_fault() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
