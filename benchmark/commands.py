@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+    from rich.progress import Progress, TaskID
 
-    from benchmark.scoring.results import Result
+    from benchmark.scoring.results import Counts, Result
     from benchmark.validity.stated import StatedValidity
     from datasets_build.schema import Suite
     from submissions.storage.submission_folders import Submission
@@ -136,7 +137,9 @@ def score(
             bar.update(task, completed=before + prompts)
 
         for (submission, suite, _), file, metrics in zip(opened, files, wanted, strict=True):
-            bar.update(task, description=f"scoring {submission.manifest.name[:40]}", completed=finished)
+            doing = f"scoring {submission.manifest.name[:40]}"
+            bar.update(task, description=doing, completed=finished)
+            backends.listener = partial(_show_step, bar, task, doing)
             scored = score_submission(
                 submission,
                 suite,
@@ -170,10 +173,13 @@ def score(
         out().print(f"{how}: {scored.folder}", markup=False)
 
 
+def _show_step(bar: "Progress", task: "TaskID", doing: str, step: str) -> None:
+    bar.update(task, description=f"{doing} ({step})")
+
+
 def print_result(result: "Result", console: "Console") -> None:
     """Print the means with their intervals and the numbers of missing values."""
     from benchmark.metrics.metric import ARROWS
-    from submissions.checking.response_kinds import kinds_text
 
     rows = [
         (
@@ -193,13 +199,22 @@ def print_result(result: "Result", console: "Console") -> None:
         console.print(f"orders {error.orders}: standard error of the mean a_n from the choice of orders: {known}")
     if result.provenance:
         console.print(f"models: {' | '.join(map(str, result.provenance))}", markup=False, soft_wrap=True)
-    counts = result.counts
+    print_counts(result.counts, console)
+
+
+def print_counts(counts: "Counts | None", console: "Console") -> None:
+    """Print how many responses are of each kind, and not read whole."""
+    from benchmark.scoring.backends import beyond_text
+    from submissions.checking.response_kinds import kinds_text
+
     if counts is None:
         return
     console.print(f"{counted(counts.responses, 'response')}: {kinds_text(counts.model_dump())}")
     if counts.invalid is not None:
         by_reason = ", ".join(f"{count} {reason}" for reason, count in counts.invalid.items())
         console.print(f"{sum(counts.invalid.values()):,} not valid{f': {by_reason}' if by_reason else ''}")
+    if counts.beyond:
+        console.print(beyond_text(counts.beyond, counts.responses), soft_wrap=True)
 
 
 def metrics(json: JsonOption = False) -> None:

@@ -4,7 +4,7 @@ Any model of the sentence-transformers library is supported (from a wheel, a com
 no remote code).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -115,6 +115,7 @@ class SentenceTransformersEmbedder:
         library = need("sentence_transformers", "score")
         self.signature = spec.signature
         self._known: dict[str, NDArray[np.float64]] = {}  # vectors of the texts passed to `read`
+        self.progress: Callable[[int, int], None] = lambda done, total: None  # called after each batch, with its texts
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.SentenceTransformer(
@@ -165,6 +166,14 @@ class SentenceTransformersEmbedder:
             end = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end)) + 1 or end
         return end
 
+    def count_beyond(self, texts: Sequence[str]) -> int:
+        """Count the texts of which `embed` reads only the beginning."""
+        tokeniser, most = self._model.tokenizer, self._model.max_seq_length
+        long = [beginning(text, most + 1) for text in texts if len(text) > most // 2]  # a character has 1 token or 2
+        if not callable(tokeniser):
+            return 0
+        return sum(tokens > most for tokens in token_counts(tokeniser, long, most + 1))
+
     def forget(self) -> None:
         """Drop all cached vectors, because their last digits depend on the texts in the same batch."""
         self._known = {}
@@ -180,6 +189,7 @@ class SentenceTransformersEmbedder:
                 [texts[i] for i in batch], batch_size=len(batch), output_value=output, show_progress_bar=False
             )
             outputs |= dict(zip(batch, encoded, strict=True))
+            self.progress(len(outputs), len(texts))
         return [outputs[i] for i in range(len(texts))]
 
     def _token_states(self, output: Any) -> TokenStates:

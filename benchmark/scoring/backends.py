@@ -5,6 +5,7 @@ The scorer, contrasts and meta-evaluation all use this module, so a response set
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -37,10 +38,20 @@ from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalRead
 from benchmark.validity.backend import QualityJudge, ValidityJudge
 from benchmark.validity.stated import StatedJudge, Verdicts
 from divbench.core.console import err
+from divbench.core.errors import counted
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
 
 _READ_AT_ONCE = 200  # sets; what was read goes to the cache, so an interrupted run goes on there
+
+
+def beyond_text(beyond: int, responses: int) -> str:
+    """Say how many responses are longer than the embedder reads."""
+    are = "is" if beyond == 1 else "are"
+    return (
+        f"{beyond:,} of {counted(responses, 'response')} {are} longer than the embedder reads: metrics of embeddings "
+        "and validity see only the beginning; learned classes, words and surprise see the whole"
+    )
 
 
 @runtime_checkable
@@ -65,6 +76,9 @@ class ScoringBackends:
     reward: RewardModel | None = None
     validity: ValidityJudge | QualityJudge | StatedJudge | None = None
     tagger: Tagger | None = None
+    listener: Callable[[str], None] | None = None  # is told the steps within a shard, such as the texts embedded
+    embedded: int = 0  # number of responses embedded by `materials`
+    beyond: int = 0  # number of those that are longer than the embedder reads
 
     def load(self, metrics: Sequence[Metric]) -> None:
         """Load the models that the metrics need, the small ones first, so that a failure shows early."""
@@ -73,6 +87,7 @@ class ScoringBackends:
             self.tagger = profile.tagger.load()
         if "embedder" in sources and self.embedder is None and profile.embedder is not None:
             self.embedder = SentenceTransformersEmbedder(profile.embedder, profile.device)
+            self.embedder.progress = lambda done, total: self.tell(f"{done:,} of {total:,} texts embedded")
         paired = {metric.reads for metric in metrics_from("pair_scorers", metrics)}
         for name in sorted((paired & profile.pair_scorers.keys()) - self.pair_scorers.keys()):
             self.pair_scorers[name] = profile.pair_scorers[name].load(profile.device)
@@ -118,13 +133,34 @@ class ScoringBackends:
         if self.reader is None or not metrics_from("causal_lm", metrics):
             return None
         surprisals: list[SetSurprisals | Missing] = []
+        as_read = self.reader.layout.as_read
         for start in range(0, len(sets), _READ_AT_ONCE):
             part = sets[start : start + _READ_AT_ONCE]
             surprisals += self.reader.read(
-                [ResponseSet(responses.prompt, scorable_responses(responses.responses)) for responses in part]
+                [ResponseSet(each.prompt, tuple(map(as_read, scorable_responses(each.responses)))) for each in part],
+                partial(self._tell_read, start, len(sets)),
             )
             progress(len(surprisals))
         return surprisals
+
+    def _tell_read(self, before: int, total: int, done: int) -> None:
+        self.tell(f"language model: {before + done:,} of {total:,} prompts")
+
+    def tell(self, step: str) -> None:
+        """Say which step of the current shard is done, if somebody listens."""
+        if self.listener is not None:
+            self.listener(step)
+
+    def _count_beyond(self, sets: Sequence[ResponseSet], metrics: Sequence[Metric]) -> None:
+        """Count the responses of which the embedder reads only the beginning, where only that is embedded."""
+        count = getattr(self.embedder, "count_beyond", None)
+        if count is not None and any({"embedder", "validity"} & {*input_of(metric).sources} for metric in metrics):
+            texts = [text for responses in sets for text in scorable_responses(responses.responses)]
+            self.embedded, self.beyond = self.embedded + len(texts), self.beyond + count(texts)
+
+    def beyond_note(self) -> str:
+        """Say how many responses were longer than the embedder reads; empty if none was."""
+        return beyond_text(self.beyond, self.embedded) if self.beyond else ""
 
     def announce(self, parts: Iterable[Sequence[ResponseSet]], metrics: Sequence[Metric]) -> None:
         """Print to stderr how many requests a judge will get for all parts together; nothing without a judge."""
@@ -185,6 +221,7 @@ class ScoringBackends:
         for model in (self.embedder, self.equivalence):
             if isinstance(model, Remembering):
                 model.forget()
+        self._count_beyond(sets, metrics)
         return Materials(
             [responses.responses for responses in sets],
             self.embedder,

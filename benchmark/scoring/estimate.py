@@ -79,7 +79,9 @@ def estimate(draws: Floats, chance: float | None = None, *, clusters: int | None
     if chance is not None:
         share = 2 * min(float(np.mean(resampled <= 0)), float(np.mean(resampled >= 0)))
         p = min(1.0, max(share, 1 / (len(resampled) + 1)))
-    return Estimate(float(draws[0]), interval[0] + offset, interval[1] + offset, p)
+    # Resamples of a maximum, such as the optimal accuracy, lie above it: an interval of them alone may exclude it.
+    low, high = min(interval[0] + offset, float(draws[0])), max(interval[1] + offset, float(draws[0]))
+    return Estimate(float(draws[0]), low, high, p)
 
 
 def bootstrap_means(

@@ -173,6 +173,8 @@ class Counts(Part):
     repeated: Count
     # Number of responses that are not valid, by reason; None where validity was not judged.
     invalid: Reasons | None = None
+    # Number of responses of which the embedder read only the beginning; None where it was not counted.
+    beyond: Count | None = None
 
 
 class IntervalMethod(Part):

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 from zlib import ZLIB_RUNTIME_VERSION
 
 import numpy as np
@@ -37,7 +38,16 @@ from benchmark.scoring.results import (
     read_result,
     sign,
 )
-from benchmark.scoring.shards import SHARD_PROMPTS, RunShards, Shard, runs_of, score_shards, sets_of, shards_of
+from benchmark.scoring.shards import (
+    SHARD_PROMPTS,
+    RunShards,
+    Shard,
+    beyond_of,
+    runs_of,
+    score_shards,
+    sets_of,
+    shards_of,
+)
 from benchmark.validity.stated import StatedValidity
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
@@ -122,11 +132,12 @@ def score_submission(
             finished += len(shard.rows)
             progress(finished)
         with atomic_folder(folder) as temporary_folder:
-            runs = _merge(files, temporary_folder / PER_PROMPT_FILE)
+            runs, beyond = _merge(files, temporary_folder / PER_PROMPT_FILE)
             columns = ["missing", *(metric.id for metric in chosen)]
             scores = aggregates(pq.read_table(temporary_folder / PER_PROMPT_FILE, columns=columns), chosen, key)
+            of = asdict(counts) | {"beyond": beyond}
             result = _result(
-                name, submission, suite, profile, key, chosen, scores, counts, temporary_folder / PER_PROMPT_FILE
+                name, submission, suite, profile, key, chosen, scores, of, temporary_folder / PER_PROMPT_FILE
             )
             result = result.model_copy(update={"provenance": runs})
             text = readable_json(result.model_dump(mode="json"))
@@ -199,13 +210,13 @@ def _is_finished(path: Path, shard: Shard, schema: pa.Schema) -> bool:
         return False
 
 
-def _merge(shards: Sequence[Path], path: Path) -> list[ModelRun]:
-    """Stream the tables of all shards into one file; return how the models ran."""
+def _merge(shards: Sequence[Path], path: Path) -> tuple[list[ModelRun], int | None]:
+    """Stream the tables of all shards into one file; return how the models ran, and the texts beyond the embedder."""
     schemas = [pq.read_schema(shard) for shard in shards]
     with pq.ParquetWriter(path, schemas[0].remove_metadata(), compression="zstd") as writer:
         for shard in shards:
             writer.write_table(pq.read_table(shard).replace_schema_metadata(None))
-    return runs_of(schemas)
+    return runs_of(schemas), beyond_of(schemas)
 
 
 def _result(
@@ -216,7 +227,7 @@ def _result(
     key: ResultKey,
     chosen: tuple[Metric, ...],
     scores: list[Aggregate],
-    counts: ResponseCounts,
+    counts: dict[str, Any],
     path: Path,
 ) -> Result:
     """Return the content of `result.json`, computed from the per-prompt table at a path."""
@@ -232,7 +243,7 @@ def _result(
         divbench=version("divbench"),
         libraries=library_versions(profile),
         interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
-        counts=Counts(**asdict(counts), invalid=_invalid(path) if metrics_from("validity", chosen) else None),
+        counts=Counts(**counts, invalid=_invalid(path) if metrics_from("validity", chosen) else None),
         scores=scores,
         order_error=order_error(path, profile.orders) if metrics_from("causal_lm", chosen) else None,
         per_prompt_sha256=sha256_of(path),

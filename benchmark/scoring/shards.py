@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -40,8 +40,11 @@ from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
 
 SHARD_PROMPTS = 64
+FIRST_PROMPTS = 8  # so that the first minute's work is saved, too; the second shard has the rest of `SHARD_PROMPTS`
 SHARD_CHARACTERS = 4_000_000  # of responses; some ten times those of usual shards. Long ones progress and resume, too
 _RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part of a result's table
+_BEYOND = b"divbench.beyond"  # likewise: number of responses longer than the embedder reads
+Part = TypeVar("Part", Row, ResponseSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def shards_of(
     rows = submission.rows()
     if not submission.in_suite_order:
         rows = iter(sorted(rows, key=lambda row: suite.position[row.prompt_id]))
-    for taken in _parts(row.first(k) for row in rows):
+    for taken in divided(row.first(k) for row in rows):
         ids = [row.prompt_id for row in taken]
         yield Shard(
             name=content_id(ids),
@@ -91,14 +94,14 @@ def shards_of(
         )
 
 
-def _parts(rows: Iterable[Row]) -> Iterator[tuple[Row, ...]]:
-    """Divide rows into those of each shard: of `SHARD_PROMPTS` prompts, or fewer with `SHARD_CHARACTERS`."""
-    part: list[Row] = []
+def divided(rows: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
+    """Divide rows into shards: of `SHARD_PROMPTS` prompts, or fewer at first and with `SHARD_CHARACTERS`."""
+    part: list[Part] = []
     size = 0
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
         part.append(row)
         size += sum(map(len, row.responses))
-        if len(part) == SHARD_PROMPTS or size >= SHARD_CHARACTERS:
+        if number == FIRST_PROMPTS or number % SHARD_PROMPTS == 0 or size >= SHARD_CHARACTERS:
             yield tuple(part)
             part, size = [], 0
     if part:
@@ -137,9 +140,11 @@ class _ReadShard:
     materials: Materials
     inputs: dict[str, Sequence[Any]]
     runs: list[ModelRun]
+    beyond: int | None  # number of responses longer than the embedder reads; None if nothing was embedded
 
 
 def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) -> _ReadShard:
+    before = backends.embedded, backends.beyond
     materials = backends.materials(
         sets_of(shard),
         metrics,
@@ -150,7 +155,8 @@ def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) ->
     )
     inputs = make_inputs(materials, [metric for metric in metrics if input_of(metric).sources])
     runs = [replace(run, prompts=len(shard.rows)) for run in backends.runs()]
-    return _ReadShard(shard, materials, inputs, runs)
+    beyond = backends.beyond - before[1] if backends.embedded > before[0] else None
+    return _ReadShard(shard, materials, inputs, runs, beyond)
 
 
 def sets_of(shard: Shard) -> list[ResponseSet]:
@@ -166,6 +172,13 @@ def runs_of(shards: Iterable[pa.Schema]) -> list[ModelRun]:
             run = ModelRun(**document | {"fallbacks": tuple(document["fallbacks"])})
             prompts_of[replace(run, prompts=0)] += run.prompts
     return [replace(run, prompts=prompts) for run, prompts in sorted(prompts_of.items(), key=lambda item: str(item[0]))]
+
+
+def beyond_of(shards: Iterable[pa.Schema]) -> int | None:
+    """Read how many responses were longer than the embedder reads from the schemas of finished shards."""
+    counts = [json.loads((schema.metadata or {}).get(_BEYOND, b"null")) for schema in shards]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
@@ -198,5 +211,5 @@ def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
         if REPORTED_CLASSES in schema.names:
             record[REPORTED_CLASSES] = reported_record(shard.reported[i])
         records.append(record | {m: None if isinstance(v, Missing) else v for m, v in scores.items()})
-    metadata = {_RUNS: json.dumps([asdict(run) for run in read.runs])}
+    metadata = {_RUNS: json.dumps([asdict(run) for run in read.runs]), _BEYOND: json.dumps(read.beyond)}
     return pa.Table.from_pylist(records, schema=schema).replace_schema_metadata(metadata)

@@ -31,6 +31,7 @@ from divbench.core.tables import Block, Report, print_blocks, printable, write_r
 
 PIPED_WIDTH = 160
 SECONDS_A_LINE = 15.0  # between lines of progress, without a terminal
+SECONDS_TO_FIRST = 3.0
 MirrorOption = Annotated[
     Path | None,
     typer.Option(help="Folder with released files, for datasets not in the package. (env: DIVBENCH_MIRROR)"),
@@ -90,6 +91,7 @@ class _Lines(Progress):
     """A progress bar for files and pipes: a line now and then, with the time left."""
 
     _told = 0.0
+    _has_told = False
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
         """Update the task, and print a line if the last one is some time ago."""
@@ -103,8 +105,9 @@ class _Lines(Progress):
 
     def _tell(self, task_id: TaskID) -> None:
         now, self._told = monotonic(), self._told or monotonic()
-        if now - self._told < SECONDS_A_LINE:
+        if now - self._told < (SECONDS_A_LINE if self._has_told else min(SECONDS_TO_FIRST, SECONDS_A_LINE)):
             return
+        self._has_told = True
         self._told, task = now, self._tasks[task_id]
         done = f"{task.completed:g}" if task.total is None else f"{task.completed:g} of {task.total:g}"
         left = "" if task.time_remaining is None else f", about {timedelta(seconds=round(task.time_remaining))} left"
@@ -127,15 +130,15 @@ def progress() -> Progress:
 
 
 @contextmanager
-def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function that shows the current step, the amount done and the total."""
+def steps() -> Iterator[Callable[..., None]]:
+    """Yield a function that shows the current step, the amount done, the total, and perhaps what is done within it."""
     with progress() as bar:
         task = bar.add_task("", total=None)
 
-        def show(what: str, done: int, total: int) -> None:
-            if bar.tasks[0].description != what:  # else the speed, or the end, of the last step counts for this one
+        def show(what: str, done: int, total: int, within: str = "") -> None:
+            if bar.tasks[0].description.partition(" (")[0] != what:  # else the speed of the last step counts for this
                 bar.reset(task, description=what)
-            bar.update(task, completed=done, total=total)
+            bar.update(task, completed=done, total=total, description=f"{what} ({within})" if within else what)
 
         yield show
 

@@ -81,3 +81,9 @@ def test_an_interval_from_few_clusters_is_widened_and_its_p_is_not() -> None:
     assert many == unknown
     assert few.high == pytest.approx(2.365 * (8 / 7) ** 0.5, abs=0.1)  # Student's t at 97.5%, 7 degrees of freedom
     assert few.p == many.p
+
+
+def test_no_interval_excludes_its_estimate() -> None:
+    """Resamples of a best threshold's accuracy lie above it."""
+    found = estimate(np.array([0.5, 0.6, 0.7, 0.8]))
+    assert found.low == 0.5
