@@ -67,6 +67,7 @@ def quick(
     """
     from dataclasses import replace
 
+    from benchmark.commands import print_counts
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource
@@ -108,6 +109,7 @@ def quick(
         at = " or ".join(map(str, known))
         others = f"for k = {at}, not for k = {scored.result.k}" if known else "for other suites"
         out().print(f"There are reference results {others}.", markup=False)
+    print_counts(scored.result.counts, out())
     out().print(f"Result: {scored.folder}", markup=False)
     if not serve:
         return
@@ -169,12 +171,14 @@ def _scored(folder: Path, k: int | None, ks: tuple[int, ...], results: Path, *, 
     if kept < responses and k is None:
         why = f"the first {kept} of {responses} responses to each prompt are scored, as of the reference systems"
         err().print(f"Only {why} (--k {responses} for all).", markup=False)
+    backends = ScoringBackends(profile, default_cache_path())
     with progress() as bar:
         task = bar.add_task("scoring", total=submission.prompts)
+        backends.listener = lambda step: bar.update(task, description=f"scoring ({step})")
         return score_submission(
             submission,
             suite,
-            ScoringBackends(profile, default_cache_path()),
+            backends,
             results,
             Options(k=kept),
             metrics=tuple(metrics),

@@ -1,9 +1,10 @@
 """Profiles: named sets of models. A metric is computed only if the profile has the models that it needs.
 
-*lexical* needs no model. *syntax* adds part-of-speech tags; the other profiles leave them out, because the tagger is
-for English only and every metric of a profile is part of the identity of its results. *semantic* computes no
-surprisals, so it takes seconds. *offline* works without a model hub. *standard* has small open models of today, for a
-GPU. *paper* has the papers' models and response orderings; use it to reproduce their numbers, not as a recommendation.
+*lexical* needs no model, so it has no metric of validity. *syntax* adds part-of-speech tags; the other profiles leave
+them out, because the tagger is for English only and every metric of a profile is part of the identity of its results.
+*semantic* computes no surprisals, so it takes seconds. *offline* works without a model hub. *standard* has small open
+models of today, for a GPU. *paper* has the papers' models and response orderings; use it to reproduce their numbers,
+not as a recommendation.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +21,7 @@ from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.partitioning import PartitionSpec, find_partition_spec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
-from benchmark.models import Algorithm, Attention, Boundaries, Dtype, Format, OrderKind
+from benchmark.models import Algorithm, Attention, Boundaries, Dtype, Format, OrderKind, OuterSpace
 from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.models.devices import single_device
 from benchmark.models.embedder import ALL_MINILM_L6_V2, EmbedderSpec
@@ -62,6 +63,7 @@ class Changes(TypedDict, total=False):
     device: str | None  # device of all models, as torch names it, or *auto*: the language model over all GPUs
     attention: Attention | None
     format: Format | None
+    outer_space: OuterSpace | None  # *kept* or *stripped*, before the language model reads responses
     boundaries: Boundaries | None  # *exact* also adds the beginning-of-text token as the model does, *paper* never
     orders: OrderKind | None  # another kind has one Latin square, tree or order if no count is named
     order_count: Annotated[int | None, Field(ge=1)]
@@ -161,7 +163,7 @@ class Profile:
             self,
             embedder=self._embedder(changes.get("embedder")),
             causal_lm=self._causal_lm(changes),
-            layout=self._layout(changes.get("format"), changes.get("boundaries")),
+            layout=self._layout(changes),
             orders=self._orders(changes.get("orders"), changes.get("order_count")),
             pair_scorers=self._pair_scorers(changes.get("bert_score"), changes.get("sts")),
             partition=self._partition(changes),
@@ -180,17 +182,19 @@ class Profile:
         return {name: spec.get(source.name) if name == "pair_scorers" else spec for name, spec in specs.items()}
 
     def _can_make(self, source: MetricInput, *, internals: bool) -> bool:
-        if any(spec is None for spec in self._models(source).values()):
-            return False
-        if "stated" in source.sources and self.stated is None:
-            return False
-        if source.name == "partition+rewards" and isinstance(self.quality, HFRewardSpec) and not self.quality.has_scale:
-            return False
-        if source.whole_curve and not self.orders.whole_curve:
-            return False
-        if source.only is not None and source.only != self.embedder:
-            return False
-        return internals or "internals" not in source.sources
+        lacks = (
+            any(spec is None for spec in self._models(source).values()),
+            "stated" in source.sources and self.stated is None,
+            source.name == "partition+rewards"
+            and isinstance(self.quality, HFRewardSpec)
+            and not self.quality.has_scale,
+            # Words alone do not tell whether a response does what was asked.
+            "validity" in source.sources and self.estimates is not None and self.embedder is None,
+            source.whole_curve and not self.orders.whole_curve,
+            source.only is not None and source.only != self.embedder,
+            "internals" in source.sources and not internals,
+        )
+        return not any(lacks)
 
     def _embedder(self, name: str | None) -> EmbedderSpec | None:
         return (
@@ -213,8 +217,9 @@ class Profile:
             attention=changes.get("attention") or spec.attention,
         )
 
-    def _layout(self, format: Format | None, boundaries: Boundaries | None) -> Layout:  # noqa: A002 - its name
-        layout = replace(self.layout, format=format or self.layout.format)
+    def _layout(self, changes: Changes) -> Layout:
+        boundaries, space = changes.get("boundaries"), changes.get("outer_space") or self.layout.outer_space
+        layout = replace(self.layout, format=changes.get("format") or self.layout.format, outer_space=space)
         if boundaries is None:
             return layout
         return replace(layout, boundaries=boundaries, bos="model" if boundaries == "exact" else "never")

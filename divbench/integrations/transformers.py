@@ -73,7 +73,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         prompts: At least four prompts; they are user messages if the tokeniser has a chat template.
         k: Number of responses to each prompt.
         every: Steps between measurements; the first is before training.
-        headline: Id of the metric that shows a collapse; never negative, and higher for more diverse.
+        headline: Id of the metric that shows a collapse; never negative, and higher for more diverse. The default
+            groups responses by their words; `valid_distinct_k` loads an embedder beside the model in training.
         metrics: Ids of the other metrics.
         sampling: Options of `generate`; default: 64 new tokens at temperature 1, from the whole distribution, whatever
             the model's generation config says.
@@ -97,7 +98,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         *,
         k: int = 8,
         every: int = 200,
-        headline: str = "valid_distinct_k",
+        headline: str = "distinct_k",
         metrics: str | Sequence[str] = CHEAP,
         sampling: Mapping[str, Any] = SAMPLING,
         drop: float = 0.5,

@@ -235,6 +235,7 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
         other = cell.metric in positions and metric is None  # this package has it in another version
         what = f"version {cell.version}, which" if other else "a metric that"
         rough = ", roughly estimated" if is_roughly_estimated(signature) else ""
+        rough += ", by words" if is_by_words(signature) else ""
         columns.append(
             Column(
                 label=_label(signature, by_metric[cell.metric], f"v:{cell.version}" if other else None),
@@ -257,6 +258,11 @@ def is_roughly_estimated(signature: Signature) -> bool:
     is_judged = signature.suite.partition("@")[0] == JUDGED_SUITE
     estimates = [model for model in signature.models if model.startswith("validity-v")]
     return any(not is_judged or model.endswith(",texts") for model in estimates)
+
+
+def is_by_words(signature: Signature) -> bool:
+    """Whether a number is of classes of responses that share words, whatever they mean."""
+    return any("rouge-1" in model for model in signature.models)
 
 
 def _label(signature: Signature, alike: Sequence[Signature], version: str | None) -> str:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.scorer import score_submission
 from submissions.checking.validate import open_submission
 from submissions.gaming.baselines import write_demo_submissions
 from submissions.schema import Row
 from submissions.storage.submission_folders import write_submission
 from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS
+from tests.leaderboard.judged import score_words
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -36,7 +34,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The submissions lie beside it in `submissions`; the hostile one answers the prompts with all injections in turn.
     """
     folder = tmp_path_factory.mktemp("board")
-    lexical = ScoringBackends(find_profile("lexical"))
     written = write_demo_submissions(folder / "submissions")
     submission, _, _ = open_submission(written[0])
     hostile = folder / "submissions" / "hostile"
@@ -48,8 +45,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     manifest = submission.manifest.model_copy(update={"name": HOSTILE_NAME, "notes": INJECTIONS[0]})
     write_submission(hostile, manifest, rows)
     for each in (*written, hostile):
-        opened, suite, _ = open_submission(each)
-        score_submission(opened, suite, lexical, folder / "results")
+        score_words(each, folder / "results")
     (folder / "results" / "damaged").mkdir()
     (folder / "results" / "damaged" / "result.json").write_text("{", encoding="utf-8")
     return folder / "results"

@@ -3,12 +3,28 @@
 from dataclasses import replace
 from pathlib import Path
 
+from benchmark.metrics import METRICS
+from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
+from benchmark.validity.backend import ValidityJudge
 from submissions.checking.validate import open_submission
 from submissions.gaming.baselines import write_demo_submissions
 from tests.benchmark.fakes import HashReward
+
+_WORDS = find_profile("lexical")
+# Metrics of words, and of validity as texts alone tell it, so that boards have the headline without an embedder.
+_METRICS = tuple(
+    m for m in METRICS if m in _WORDS.metrics() or m.reads in ("partition+validity", "partition+estimates")
+)
+
+
+def score_words(folder: Path, results: Path) -> None:
+    """Score a submission by words, with the headline."""
+    submission, suite, _ = open_submission(folder)
+    backends = ScoringBackends(replace(_WORDS, embedder=ALL_MINILM_L6_V2), validity=ValidityJudge())
+    score_submission(submission, suite, backends, results, metrics=_METRICS)
 
 
 def judged_results(folder: Path) -> Path:

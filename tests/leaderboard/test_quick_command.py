@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import divbench as db
 from tests.conftest import divbench, document
 from tests.forked import run_forked
 
@@ -52,15 +53,19 @@ def test_prompts_are_own_where_the_suite_cannot_be_read_which_is_said(tmp_path: 
 def test_prompts_that_are_in_no_suite_are_ones_own(mirror: Path, tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     asked = ("Name a pet for a child.", "Name a city by the sea.")
-    path.write_text("".join(json.dumps({"prompt": text, "outputs": ["Lisbon", "A cat."]}) + "\n" for text in asked))
+    path.write_text("".join(json.dumps({"prompt": text, "outputs": ["Lisbon", "A cat."] * 5}) + "\n" for text in asked))
     options = ["--out", tmp_path / "out", "--json", "--no-board"]
     mine = divbench("quick", path, *options, DIVBENCH_MIRROR=str(mirror))
     assert mine.returncode == 0, mine.stderr
     assert "None of the prompts is in noveltybench-curated" in mine.stderr
     assert len(document(mine)["rows"]) == 1
+    result = json.loads((Path(document(mine)["folder"]) / "result.json").read_text())
+    assert result["k"] == 10  # all
+    python = db.score(path, result["scores"][0]["metric"])
+    assert python.means[0].value == pytest.approx(result["scores"][0]["value"])
     with path.open("a") as file:  # one is of the suite: the others are mistakes
         known = "Tell me a story in five sentences about a girl and her dog."
-        file.write(json.dumps({"prompt": known, "outputs": ["Once.", "Twice."]}) + "\n")
+        file.write(json.dumps({"prompt": known, "outputs": ["Once.", "Twice."] * 5}) + "\n")
     assert (
         "not in noveltybench-curated"
         in divbench("quick", path, *options[:2], "--no-board", DIVBENCH_MIRROR=str(mirror)).stderr

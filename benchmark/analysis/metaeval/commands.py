@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.scoring.options import LEXICAL, ProfileOptions
+from benchmark.scoring.options import SEMANTIC, ProfileOptions
 from divbench.core.console import (
     JsonOption,
     data_option,
@@ -43,7 +43,7 @@ def metaeval(
             )
         ),
     ] = None,
-    models: ProfileOptions = LEXICAL,
+    models: ProfileOptions = SEMANTIC,
     metric: Annotated[
         list[str] | None, metrics_option(help="Metric of the profile; may be repeated; default: all.")
     ] = None,
@@ -80,9 +80,9 @@ def metaeval(
     Each number has a bootstrap interval over contexts. A set that lacks one metric's score is excluded for all metrics,
     unless that metric has no scores at all. The columns released with the texts are tested as well.
 
-    The lexical metrics beside the released columns, in a minute:
+    The metrics of words beside the released columns, in a minute (without --profile, embeddings and classes, too):
 
-      divbench metrics metaeval --against released:sent_bert
+      divbench metrics metaeval --profile lexical --against released:sent_bert
 
     A custom metric, in mine.py in this folder, on one task:
 
@@ -123,6 +123,8 @@ def metaeval(
         reasons = column.reasons(column.values)
         reason = max(reasons, key=lambda reason: reasons[reason], default="there is no set")
         _warn(column, f"left out, because it has no value for any set: {one_line(reason)}")
+    if note := backends.beyond_note():
+        err().print(note, markup=False, soft_wrap=True)
     if columns:
         ids = sorted({name for task in labelled for name in task.set_ids})
         document: dict[str, Any] = {

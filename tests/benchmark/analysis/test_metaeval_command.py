@@ -26,7 +26,7 @@ def run(mirror: Path, *arguments: object) -> tuple[int, str, str]:
 def run_in(folder: Path, mirror: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
     """The command on the released stories, in a folder of which it imports functions."""
     environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "DIVBENCH_MIRROR": str(mirror)}
-    given = ("metrics", "metaeval", "contest/story_gen", *arguments, "--json", *FAST)
+    given = ("metrics", "metaeval", "contest/story_gen", "--profile", "lexical", *arguments, "--json", *FAST)
     return run_forked(RUN, given, environment, folder)
 
 
@@ -122,7 +122,7 @@ def test_released_results_of_a_real_model(mirror: Path) -> None:
     [
         (["olmo_stages"], 2, "is not a dataset with labels"),
         (["contest/nothing"], 2, "has no split"),
-        (["contest", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
+        (["contest", "--out", "x.txt"], 2, "does not end in .md, .tex, .csv, .json"),
         (["contest"], 2, "not available locally"),
         (["gssbench"], 2, "divbench metrics gss"),
     ],
@@ -136,13 +136,13 @@ def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--metric", "d_can"], 2, "the profile lexical has no metric 'd_can'"),
+        (["--metric", "d_can"], 2, "the profile semantic has no metric 'd_can'"),
         # Told before our own metrics, of which this profile lacks one, are computed.
         (["--external", "nomodule:f", "--metric", "d_can"], 2, "nomodule cannot be imported"),
         (["--external", "spread"], 2, "does not name a function"),
         (["--profile", "nothing"], 2, "there is no profile"),
         (["--profile", "paper", "--set", "embedder=org/name"], 2, "'org/name' is not pinned"),
-        (["--against", "nothing"], 2, "there are no scores named"),
+        (["--profile", "lexical", "--against", "nothing"], 2, "there are no scores named"),
     ],
 )
 def test_what_cannot_be_tested_is_told(mirror: Path, arguments: list[str], status: int, message: str) -> None:

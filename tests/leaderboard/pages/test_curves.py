@@ -12,11 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.metrics.partition import valid_distinct_curve
-from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import Estimate
-from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import PER_PROMPT_FILE
-from benchmark.scoring.scorer import score_submission
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.reference.results import WithReference
 from leaderboard.pages.curves import (
@@ -35,7 +32,7 @@ from submissions.gaming.baselines import write_demo_submissions
 from submissions.schema import Origin, Reported
 from submissions.storage.submission_folders import write_submission
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.judged import judged_results
+from tests.leaderboard.judged import judged_results, score_words
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +140,7 @@ def test_without_qualities_there_is_no_utility_curve(results: Path) -> None:
 
 def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_path: Path) -> None:
     folder, *_ = write_demo_submissions(tmp_path / "submissions")
-    submission, suite, _ = open_submission(folder)
+    submission, _, _ = open_submission(folder)
     rows = list(submission.rows())
     k = len(rows[0].responses)
     # Each answer alone, and as good as any; one prompt whose answers are all alike, and one that nobody judged.
@@ -156,8 +153,7 @@ def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_p
     manifest = submission.manifest.model_copy(update={"name": "judged elsewhere"})
     origin = Origin(format="noveltybench", reported="another judge")
     write_submission(own, manifest.model_copy(update={"origin": origin}), rows, came)
-    opened, suite, _ = open_submission(own)
-    score_submission(opened, suite, ScoringBackends(find_profile("lexical")), tmp_path / "results")
+    score_words(own, tmp_path / "results")
     (board,), _ = load_boards(tmp_path / "results")
     (curve,) = patience_curves(board, [0])
     assert curve.name == "judged elsewhere (reported, 1.0)"
