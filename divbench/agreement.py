@@ -11,11 +11,13 @@ from benchmark.analysis.metaeval.evaluate import Overall, TaskReport, evaluate_o
 from benchmark.analysis.metaeval.labelled import load_tasks
 from benchmark.analysis.metaeval.report import most_frequent
 from benchmark.analysis.metaeval.scores import function_scores, metric_scores, released_scores
+from benchmark.metrics import METRICS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import Estimate, Resampling
 from datasets_build.sources.tevet import SOURCE
-from divbench.core.errors import ConfigurationError, counted
-from divbench.core.tables import Cell, Styled, Table, to_text
+from divbench.core.errors import ConfigurationError, counted, did_you_mean
+from divbench.core.tables import Cell, Styled, Table, p_value, to_latex, to_text
+from divbench.plots import Plot, Row
 from divbench.scores import check_resampling, choose_metrics
 from leaderboard.data.metric_study.build import measured_scores
 from submissions.untrusted.plain_text import one_line
@@ -33,11 +35,13 @@ class Agreement:
         tasks: Reports, one per task.
         overall: Means over the tasks with two labels, one per metric; empty for fewer than two tasks.
         missing: Sets of all tasks without a score of the metric, by reason.
+        against: Metric that the others are compared with; None: none.
     """
 
     tasks: tuple[TaskReport, ...]
     overall: tuple[Overall, ...]
     missing: dict[str, int]
+    against: str | None = None
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per task and metric: Spearman's rho, optimal classification accuracy and AUC, with 95% intervals."""
@@ -53,21 +57,53 @@ class Agreement:
         lines = [("mean", mean.metric, mean.measures) for mean in self.overall]
         return lines + [(task.task, e.metric, e.measures) for task in self.tasks for e in task.evaluations]
 
-    def table(self) -> Table:
-        """The means over the tasks with two labels, or each task if there are fewer than two of them, as a table."""
+    def _shown(self) -> list[tuple[str, str, dict[str, Estimate]]]:
+        """Return the means over tasks, or the lines of each task if there are none; the best metric of each first."""
         lines = [line for line in self._lines() if line[0] == "mean" or not self.overall]
         tasks = list(dict.fromkeys(task for task, _, _ in lines))
-        lines.sort(key=lambda line: (tasks.index(line[0]), -(getattr(line[2].get("spearman"), "value", None) or 0.0)))
-        columns = ["task", "metric", *MEASURES][len(tasks) == 1 :]
+        rho = [getattr(line[2].get("spearman"), "value", None) or 0.0 for line in lines]
+        return [lines[i] for i in sorted(range(len(lines)), key=lambda i: (tasks.index(lines[i][0]), -rho[i]))]
+
+    def _difference(self, task: str, metric: str) -> Estimate | None:
+        """Return how much higher a metric's Spearman correlation is than that of the metric to compare with."""
+        if task == "mean":
+            return next((mean.less.get("spearman") for mean in self.overall if mean.metric == metric), None)
+        compared = (each for report in self.tasks if report.task == task for each in report.comparisons)
+        return next((c.difference for c in compared if (c.a, c.measure) == (metric, "spearman")), None)
+
+    def plot(self) -> Plot:
+        """Spearman's correlation of each metric with the labels, with its interval; a panel for each task of the table.
+
+        A plotly figure that `save` writes as PDF, SVG or PNG.
+        """
+        panels: dict[str, list[Row]] = {}
+        for task, metric, measures in self._shown():
+            rho = measures.get("spearman", Estimate(None))
+            panels.setdefault(task, []).append(Row(metric, rho.value, rho.low, rho.high))
+        return Plot(tuple((task, tuple(rows)) for task, rows in panels.items()), "Spearman's correlation", zero=True)
+
+    def to_latex(self) -> str:
+        """The table in LaTeX, which needs no package."""
+        return to_latex(self.table())
+
+    def table(self) -> Table:
+        """The means over the tasks with two labels, or each task if there are fewer than two of them, as a table."""
+        lines = self._shown()
+        tasks = list(dict.fromkeys(task for task, _, _ in lines))
+        compared = [] if self.against is None else [f"Spearman − {self.against}", "p"]
+        columns = ["task", "metric", *MEASURES, *compared][len(tasks) == 1 :]
         rows: list[list[Cell]] = []
         for task, metric, measures in lines:
             row: list[Cell] = [task, Styled(metric, "code"), *(str(measures.get(name, "-")) for name in MEASURES)]
+            if compared:
+                difference = self._difference(task, metric)
+                row += ["-", "-"] if difference is None else [str(difference), p_value(difference.p)]
             rows.append(row[len(tasks) == 1 :])
         count = self.overall[0].tasks if self.overall else len(self.tasks)
         tasks_shown = [task for task in self.tasks if task.label == "binary" or not self.overall]
         by_people = all(task.label_name.startswith(_BY_PEOPLE) for task in tasks_shown)  # and not a decoding parameter
         title = f"Agreement with {'human labels' if by_people else 'labels'}, {counted(count, 'task')}"
-        return Table(title, columns, rows, self._notes(), numbers=MEASURES)
+        return Table(title, columns, rows, self._notes(), numbers=[*MEASURES, *compared])
 
     def _notes(self) -> list[str]:
         """Say what the table lacks: sets, tasks of the mean, scores released with the texts."""
@@ -114,6 +150,7 @@ def evaluate_metric(
     *,
     name: str | None = None,
     beside: str | Iterable[str] | None = None,
+    against: str | None = None,
     lower_is_more_diverse: bool = False,
     resamples: int = 1000,
     seed: int = 0,
@@ -132,6 +169,7 @@ def evaluate_metric(
         beside: Ids of metrics to test as well; None: `BESIDE` on the datasets of this package, and distinct_n on your
             own files. Scores that come with the package are not computed again. The columns released with the texts
             (sent-BERT, distinct-n and others) are always included where a mirror has them.
+        against: Metric to compare all others with, on the same sets and resamples: one of those tested, or an id.
         lower_is_more_diverse: Whether less means more diverse.
         resamples: Number of bootstrap resamples over contexts.
         seed: Random seed of the bootstrap.
@@ -149,9 +187,13 @@ def evaluate_metric(
     labelled = load_tasks(_task_names(tasks), None if mirror is None else Path(mirror))
     title = str(name or getattr(function, "__name__", type(function).__name__))
     released = released_scores(labelled)
-    beside_ids = BESIDE if beside is None else [beside] if isinstance(beside, str) else list(beside)
-    known = measured_scores(labelled, beside_ids)
-    metrics = dict.fromkeys(beside_ids if beside is not None else list(known) or ["distinct_n"])
+    beside_ids = list(BESIDE) if beside is None else [beside] if isinstance(beside, str) else list(beside)
+    compared = [against] if against in {metric.id for metric in METRICS} - {title} else []
+    known = measured_scores(labelled, [*beside_ids, *compared])
+    metrics = dict.fromkeys([*(beside_ids if beside is not None else list(known) or ["distinct_n"]), *compared])
+    tested = [title, *(scores.name for scores in released), *metrics]
+    if against is not None and against not in tested:
+        raise ConfigurationError(f"there are no scores named {against!r:.60}", did_you_mean(str(against), tested))
     unknown = [metric for metric in metrics if metric not in known]
     chosen = choose_metrics(unknown, None) if unknown else None
     if title in {*metrics, *(scores.name for scores in released)}:
@@ -166,9 +208,10 @@ def evaluate_metric(
     columns = [mine, *released, *(known[metric] for metric in metrics)]
     how = Resampling(resamples=resamples, seed=seed)
     return Agreement(
-        tuple(evaluate_task(task, columns, resampling=how) for task in labelled),
-        tuple(evaluate_overall(labelled, columns, resampling=how)),
+        tuple(evaluate_task(task, columns, against=against, resampling=how) for task in labelled),
+        tuple(evaluate_overall(labelled, columns, against=against, resampling=how)),
         mine.reasons(mine.values),
+        against,
     )
 
 

@@ -1,18 +1,23 @@
 """Compare two scored systems with paired tests."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from benchmark.analysis.contrast.equal_numbers import counts_all, unequal_note, without_answer
 from benchmark.analysis.contrast.paired import Contrast, excluded, paired_contrast
+from benchmark.metrics import METRICS
+from benchmark.metrics.metric import ARROWS, Missing
 from divbench.core.errors import ConfigurationError, InputError, counted
-from divbench.core.tables import Cell, Styled, Table, interval, number, p_value, to_text
+from divbench.core.tables import Cell, Styled, Table, interval, number, p_value, to_latex, to_text
 from divbench.data import numbered
+from divbench.plots import Plot, Row
 from divbench.scores import Scores, check_resampling, score_all
 
-_LEVEL = 0.05
+_COUNTING_ALL = {metric.id for metric in METRICS if counts_all(metric)}
+_REFUSED = "To compare where the numbers of scored responses differ, give compare the response sets of both systems."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,12 +29,14 @@ class Comparison:
         b: Name of the second.
         directions: +1, −1 or 0 by metric id, as in `Mean.direction`.
         contrasts: Means, difference with its interval, effect size and p-value, by metric id.
+        notes: Responses without an answer, and how prompts with unequal numbers of scored responses are compared.
     """
 
     a: str
     b: str
     directions: dict[str, int]
     contrasts: dict[str, Contrast]
+    notes: tuple[str, ...] = ()
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per metric, with the finding.
@@ -51,22 +58,13 @@ class Comparison:
         The test is of ranks. Where the mean difference has the other sign (a few large differences against many small
         ones), or a paired t-test does not find it at p < 0.05, neither system is named.
         """
-        contrast = self.contrasts[metric]
-        if contrast.p is None:
-            return f"untested: {contrast.untested}"
-        if contrast.p >= _LEVEL or not contrast.difference:
-            return "no significant difference"
-        if contrast.disagrees:
-            return "means and ranks disagree"
-        if not self.directions[metric]:
-            return f"{self.a} {'higher' if contrast.difference > 0 else 'lower'}"
-        return f"{self.a if contrast.difference * self.directions[metric] > 0 else self.b} more diverse"
+        return self.contrasts[metric].finding(self.directions[metric])
 
     def table(self) -> Table:
         """The tests as a table for the terminal, Markdown or CSV."""
         rows: list[list[Cell]] = [
             [
-                Styled(name, "code"),
+                Styled(f"{name} {ARROWS[self.directions[name]]}".strip(), "code"),
                 number(c.mean_a),
                 number(c.mean_b),
                 number(c.difference),
@@ -78,15 +76,37 @@ class Comparison:
             for name, c in self.contrasts.items()
         ]
         columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "prompts", "finding"]
-        notes = [f"{name}: {excluded(c)}" for name, c in self.contrasts.items() if c.left_out]
+        notes = [*self.notes, *(f"{name}: {excluded(c)}" for name, c in self.contrasts.items() if c.left_out)]
         if any(c.p is not None for c in self.contrasts.values()):
             notes.append(
                 "p: Wilcoxon's signed-rank test, two-sided. It compares ranks: a finding names a system only if a "
                 "paired t-test of the means agrees."
             )
         if len(rows) > 1:
-            notes.append(f"Findings are at p < {_LEVEL} for each metric, without a correction for their number.")
+            notes.append("Findings are at p < .05 for each metric, without a correction for their number.")
         return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows, notes)
+
+    def plot(self) -> Plot:
+        """The standardised mean difference of each metric with its interval; to the right, the first is more diverse.
+
+        A plotly figure that `save` writes as PDF, SVG or PNG.
+        """
+        rows = []
+        for name, c in self.contrasts.items():
+            sign = self.directions[name] or 1
+            label = f"{name} {ARROWS[self.directions[name]]}".strip()
+            if c.d_z and c.difference and c.low is not None and c.high is not None:
+                deviation = c.difference / c.d_z
+                low, high = sorted(sign * end / deviation for end in (c.low, c.high))
+                rows.append(Row(label, sign * c.d_z, low, high))
+            else:
+                rows.append(Row(label, None if c.difference is None else 0.0))
+        axis = f"← {self.b} more diverse | standardised difference (d_z) | {self.a} more diverse →"
+        return Plot((("", tuple(rows)),), axis, zero=True)
+
+    def to_latex(self) -> str:
+        """The tests as a table in LaTeX, which needs no package."""
+        return to_latex(self.table())
 
     def __str__(self) -> str:
         """The tests as a table."""
@@ -109,7 +129,9 @@ def compare(
 ) -> Comparison:
     """Test whether two systems differ in diversity on the same prompts, metric by metric.
 
-    Two-sided Wilcoxon signed-rank tests and bootstrap intervals of the mean difference, paired by prompt.
+    Two-sided Wilcoxon signed-rank tests and bootstrap intervals of the mean difference, paired by prompt. Where the
+    systems have different numbers of scored responses to a prompt, as with blanks, equal numbers are compared: the
+    first m of each. Scores that are computed already are left out there, unless the metric counts blanks as not valid.
 
     Args:
         a: The first system: its `Scores`, or response sets in any form that `score` takes.
@@ -121,14 +143,15 @@ def compare(
 
     Raises:
         InputError: They have no prompt or no metric in common, come from different profiles, or have scores with
-            different signatures; a prompt is repeated, or there are no prompts and not equally many sets, or the
-            systems have different numbers of responses to a prompt.
+            different signatures; a prompt is repeated, or there are no prompts and not equally many sets, or systems
+            that are scored already have different numbers of responses to a prompt.
         ConfigurationError: As in `score`, or `names` is not two different texts.
     """
     check_resampling(resamples, seed)
     _check_names(names)
     if texts := [system for system in (a, b) if not isinstance(system, Scores)]:
-        scored = iter(score_all(texts, metrics, resamples=0, seed=seed))  # the tests need no intervals of the means
+        # The tests need no intervals of the means.
+        scored = iter(score_all(texts, metrics, resamples=0, seed=seed, equal=len(texts) > 1))
         a, b = (system if isinstance(system, Scores) else next(scored) for system in (a, b))
     elif metrics is not None:
         raise ConfigurationError("both systems are scored already, so metrics has no effect", "leave it out")
@@ -137,11 +160,36 @@ def compare(
     if not directions:
         raise InputError("the systems have no metric in common", "score both with the same metrics")
     systems = dict(zip(names, (a, b), strict=True))
+    lacking = {name: without_answer(scores.counts) for name, scores in systems.items() if scores.counts}
+    notes = [f"Without an answer: {name}: {said}." for name, said in lacking.items() if said]
+    notes += [f"{name}: {note}" for name, scores in systems.items() for note in scores.notes]
+    if unequal := _unequal(a, b):
+        notes.append(unequal_note(len(unequal)) if len(texts) > 1 else _REFUSED)
+        if len(texts) < 2:
+            systems = {name: _without(scores, unequal) for name, scores in systems.items()}
     contrasts = {}
     for metric in directions:
         values = {name: dict(zip(scores.names, scores.values[metric], strict=True)) for name, scores in systems.items()}
         (contrasts[metric],) = paired_contrast(values, [names], expected="two-sided", resamples=resamples, seed=seed)
-    return Comparison(*names, directions, contrasts)
+    return Comparison(*names, directions, contrasts, tuple(notes))
+
+
+def _unequal(a: Scores, b: Scores) -> set[str]:
+    """Return the prompts on which the systems have different numbers of scored responses."""
+    numbers = [dict(zip(scores.names, scores.scored or scores.sizes, strict=True)) for scores in (a, b)]
+    return {prompt for prompt in numbers[0] if numbers[0][prompt] != numbers[1].get(prompt, numbers[0][prompt])}
+
+
+def _without(scores: Scores, prompts: set[str]) -> Scores:
+    """Return scores without the values of these prompts, except for metrics that count all responses."""
+    gap = Missing("another number of scored responses than the other system")
+    values = {
+        name: column
+        if name in _COUNTING_ALL
+        else tuple(gap if prompt in prompts else value for prompt, value in zip(scores.names, column, strict=True))
+        for name, column in scores.values.items()
+    }
+    return replace(scores, values=values)
 
 
 def _check_names(names: Any) -> None:

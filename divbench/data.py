@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datasets_build.load import load_split, load_suite
 from datasets_build.schema import Suite
 from datasets_build.sources import find_config
-from divbench.core.errors import ConfigurationError, InputError, counted
+from divbench.core.errors import InputError, counted
 from submissions.checking import artefacts
 from submissions.importing.imported import DEFAULT_OPTIONS, NOT_SPLIT, Imported, ImportOptions
 from submissions.importing.importers import check_one_system, detect_format, read_file, systems_of
@@ -36,7 +36,7 @@ def load(
 
     Args:
         name: Config, such as `mcdiv` or `scenarios`.
-        split: Split, such as `story_gen`; None if the config has only one.
+        split: Split, such as `story_gen`; None: all splits, with a column `split` if there are several.
         repo: Hub dataset repository that DivBench published; None: built datasets and those in the package.
         revision: Tag or commit of the repository.
         mirror: Folder with released files, for datasets not in the package.
@@ -48,13 +48,21 @@ def load(
 
     >>> print(*load("demo").column_names[:3])
     prompt_id category prompt
+    >>> sorted(set(load("gssbench")["split"]))[:2]
+    ['complement', 'factualqa']
     """
     names = [known.name for known in find_config(name)[1].splits]
-    if split is None:
-        if len(names) > 1:
-            raise ConfigurationError(f"{name} has {len(names)} splits", f"name one of {', '.join(names)}")
-        split = names[0]
-    return load_split(name, split, repo=repo, revision=revision, mirror=None if mirror is None else Path(mirror))
+    folder = None if mirror is None else Path(mirror)
+    parts = [
+        load_split(name, each, repo=repo, revision=revision, mirror=folder)
+        for each in (names if split is None else [split])
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    from datasets import concatenate_datasets
+
+    rows = zip(names, parts, strict=True)
+    return concatenate_datasets([part.add_column("split", [each] * len(part)) for each, part in rows])
 
 
 def suite(name: str, *, mirror: str | Path | None = None) -> Suite:

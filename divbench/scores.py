@@ -1,9 +1,9 @@
 """Score response sets: a value per set and metric, and means with bootstrap intervals over sets."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from math import isfinite
 from numbers import Integral, Real
@@ -12,29 +12,33 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 import pandas as pd
 
+from benchmark.analysis.contrast.equal_numbers import counts_all, equal_positions, kinds_of, without_answer
 from benchmark.metrics import METRICS, Metric
-from benchmark.metrics.metric import Missing
-from benchmark.scoring.backends import ScoringBackends
+from benchmark.metrics.metric import ARROWS, Missing
+from benchmark.scoring.backends import ScoringBackends, beyond_text
 from benchmark.scoring.estimate import bootstrap_means
 from benchmark.scoring.inputs import Value, computed, input_of, metrics_from, score_sets
 from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 from benchmark.scoring.results import signature_line
-from benchmark.scoring.shards import SHARD_PROMPTS
+from benchmark.scoring.shards import FIRST_PROMPTS, divided
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.validity.features import asks
 from benchmark.validity.record import load_record
 from benchmark.validity.stated import Verdicts, stated_by_rewards
 from divbench.core.console import steps
 from divbench.core.errors import ConfigurationError, InputError, MissingExtra, counted, did_you_mean, need
-from divbench.core.tables import Cell, Styled, Table, interval, number, printable, to_text
+from divbench.core.tables import Cell, Styled, Table, interval, number, printable, to_latex, to_text
 from divbench.data import beside, response_sets, split_by
-from submissions.checking.response_kinds import READS_ENGLISH, is_foreign_set
+from divbench.plots import Plot, Row
+from leaderboard.data.board import RANKED_BY
+from submissions.checking.response_kinds import READS_ENGLISH, is_foreign_set, scorable_responses
 from submissions.importing.imported import NOT_SPLIT, ImportOptions
 from submissions.untrusted.plain_text import shortened
 
 # Profiles for metrics that depend on models, the fastest first. *lexical* is not among them: its equivalence classes
 # are based on shared words, so its `distinct_k` is not the one on the board.
 _WITH_MODELS = ("semantic", "offline")
+Read = tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]  # names, prompts and responses of sets
 
 # Stated validity and finish reasons of each set's responses; None if there are none.
 Beside = tuple[Sequence[Verdicts] | None, Sequence[tuple[str | None, ...]] | None]
@@ -80,6 +84,9 @@ class Scores:
         estimated: Number of sets whose validity is a rough estimate, for lack of judged responses to their prompts.
         free: Number of these whose prompts ask for nothing, so that only junk is not valid.
         notes: What was removed from the responses or may be a mistake in them, such as thinking text.
+        scored: [sets], their numbers of scored responses, which are neither blank nor placeholders; empty: all are.
+        counts: Numbers of responses, and of those without an answer by kind.
+        beyond: Number of responses of which the embedder read only the beginning.
     """
 
     profile: str
@@ -92,6 +99,9 @@ class Scores:
     estimated: int = 0
     free: int = 0
     notes: tuple[str, ...] = ()
+    scored: tuple[int, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    beyond: int = 0
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -111,8 +121,20 @@ class Scores:
         """Reasons for missing values, with their counts, by metric id; empty if there are none."""
         return {mean.metric: mean.missing for mean in self.means if mean.missing}
 
-    def plot(self) -> Any:
-        """The distribution of each metric over the sets, as a plotly figure."""
+    def plot(self) -> Plot:
+        """The distribution of each metric over the sets: a plotly figure that `save` writes as PDF, SVG or PNG."""
+        panels = []
+        for mean in self.means:
+            values = tuple(value for value in self.values[mean.metric] if isinstance(value, float))
+            rows = (Row("mean", mean.value, mean.low, mean.high), Row("sets", None, points=values))
+            panels.append((f"{mean.metric} {ARROWS[mean.direction]}".strip(), rows))
+        return Plot(tuple(panels), "value", draw=self._boxes)
+
+    def to_latex(self) -> str:
+        """The means as a table in LaTeX, which needs no package."""
+        return to_latex(self.table())
+
+    def _boxes(self) -> Any:
         points = self.to_pandas().melt(var_name="metric", ignore_index=False).reset_index()
         points["prompt"] = [escape(shortened(name, 80), quote=False) for name in points["prompt"]]
         height = 120 + 110 * len(self.means)
@@ -124,10 +146,11 @@ class Scores:
     def table(self) -> Table:
         """The means as a table for the terminal, Markdown or CSV."""
         rows: list[list[Cell]] = []
-        for mean in self.means:
+        headlines = {name: place for place, name in enumerate(RANKED_BY)}
+        for mean in sorted(self.means, key=lambda mean: headlines.get(mean.metric, len(headlines))):
             missing = "; ".join(f"{count}: {reason}" for reason, count in mean.missing.items())
             numbers = (number(mean.value), interval(mean.low, mean.high), mean.n)
-            rows.append([Styled(mean.metric, "code"), *numbers, missing])
+            rows.append([Styled(f"{mean.metric} {ARROWS[mean.direction]}".strip(), "code"), *numbers, missing])
         columns = ["metric", "mean", "95% interval", "sets", "missing"]
         count = counted(len(self.names), "response set")
         return Table(f"{count}, profile {self.profile}", columns, rows)
@@ -143,8 +166,12 @@ class Scores:
         return f"{self.summary().to_html(float_format='{:.4f}'.format)}{self._note()}"
 
     def _note(self) -> str:
-        """What limits the scores: sets in a language other than English, and estimated validity."""
+        """What limits the scores: responses that are blank or not read whole, other languages, estimated validity."""
         sets, notes = counted(len(self.names), "response set"), ""
+        if self.counts and (said := without_answer(self.counts)):
+            notes += f"\nWithout an answer: {said}."
+        if self.beyond:
+            notes += f"\n{beyond_text(self.beyond, sum(self.scored))}."
         if self.foreign:
             notes += f"\n{self.foreign} of {sets} in a language other than English: {READS_ENGLISH}."
         if self.estimated:
@@ -307,17 +334,23 @@ def score_all(
     profile: str | Profile | None = None,
     resamples: int,
     seed: int,
+    equal: bool = False,
 ) -> list[Scores]:
-    """Score the response sets of several systems as `score` does; each model is loaded once."""
+    """Score the response sets of several systems as `score` does; each model is loaded once.
+
+    With `equal`, sets of one name are scored on equal numbers of responses; see contrast/equal_numbers.py.
+    """
     check_resampling(resamples, seed)
     notes: list[list[str]] = [[] for _ in systems]
     read = [response_sets(sets, notes=said) for sets, said in zip(systems, notes, strict=True)]
-    scores = _score_systems(read, metrics, profile, resamples, seed)
+    if equal:
+        read = _with_equal_k(read)
+    scores = _score_systems(read, metrics, profile, resamples, seed, equal=equal)
     return [replace(own, notes=tuple(said)) for own, said in zip(scores, notes, strict=True)]
 
 
 def _score_systems(
-    systems: Sequence[tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]],
+    systems: Sequence[Read],
     metrics: str | Iterable[str] | None,
     profile: str | Profile | None,
     resamples: int,
@@ -325,12 +358,17 @@ def _score_systems(
     *,
     stated: str | None = None,
     beside: Beside = (None, None),
+    equal: bool = False,
 ) -> list[Scores]:
     """Score systems, given as `response_sets` returns them."""
     chosen, selected = choose_metrics(metrics, profile, stated)
     backends = ScoringBackends(chosen)
     try:
-        return [_score(*system, selected, backends, resamples, seed, beside) for system in systems]
+        scores = [_score(*system, selected, backends, resamples, seed, beside) for system in systems]
+        if not equal:
+            return scores
+        cut = [metric for metric in selected if not counts_all(metric)]
+        return _on_equal_numbers(scores, systems, lambda own: _score(*own, cut, backends, 0, seed, beside))
     except MissingExtra as error:
         lexical = {m.id for m in find_profile("lexical").metrics()}
         if profile is not None or chosen.name == "lexical" or not {m.id for m in selected} <= lexical:
@@ -345,6 +383,30 @@ def _score_systems(
             f"{error.hint}; in Python, give a profile of your own: profile={changed}, from benchmark.scoring.profiles"
         )
         raise type(error)(error.message, hint) from error
+
+
+def _with_equal_k(systems: Sequence[Read]) -> list[Read]:
+    """Cut the sets of each name to the smallest number of responses, from the first."""
+    least: dict[str, int] = {}
+    for names, _, responses in systems:
+        for name, texts in zip(names, responses, strict=True):
+            least[name] = min(least.get(name, len(texts)), len(texts))
+    return [
+        (names, prompts, tuple(texts[: least[name]] for name, texts in zip(names, responses, strict=True)))
+        for names, prompts, responses in systems
+    ]
+
+
+def _on_equal_numbers(scores: list[Scores], systems: Sequence[Read], again: Callable[[Read], Scores]) -> list[Scores]:
+    """Replace the values of metrics by those on equal numbers of scored responses, where the numbers differ."""
+    texts = {str(i): dict(zip(names, responses, strict=True)) for i, (names, _, responses) in enumerate(systems)}
+    for i, (own, kept) in enumerate(zip(scores, equal_positions(texts).values(), strict=True)):
+        if kept:
+            names, prompts, _ = systems[i]
+            sets = texts[str(i)]
+            cut = tuple(tuple(sets[n][p] for p in kept[n]) if n in kept else sets[n] for n in names)
+            scores[i] = replace(own, values=own.values | again((names, prompts, cut)).values)
+    return scores
 
 
 def check_resampling(resamples: int, seed: int) -> None:
@@ -366,6 +428,7 @@ def _score(
 ) -> Scores:
     """Score the response sets of one system; `beside` is stated validity and finish reasons of each response."""
     sets = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
+    before = backends.beyond
     rows = _score_in_shards(sets, names, metrics, backends, beside)
     values = {metric.id: tuple(row[metric.id] for row in rows) for metric in metrics}
     numbers = np.array([[v if isinstance(v, float) else np.nan for v in column] for column in values.values()]).T
@@ -378,7 +441,12 @@ def _score(
     sizes, foreign = tuple(map(len, responses)), sum(map(is_foreign_set, prompts, responses))
     estimated = _estimated(prompts, metrics, backends.profile)
     free = 0 if backends.profile.embedder is None else sum(not asks(prompt) for prompt in estimated)
-    return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign, len(estimated), free)
+    return Scores(
+        *(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign, len(estimated), free),
+        scored=tuple(len(scorable_responses(texts)) for texts in responses),
+        counts=kinds_of(dict(enumerate(responses))),
+        beyond=backends.beyond - before,
+    )
 
 
 def _estimated(prompts: Sequence[str], metrics: Sequence[Metric], profile: Profile) -> list[str]:
@@ -387,6 +455,10 @@ def _estimated(prompts: Sequence[str], metrics: Sequence[Metric], profile: Profi
         return []
     record = None if profile.embedder is None else load_record(profile.record)
     return [prompt for prompt in prompts if prompt.strip() and (record is None or not record.has_all([prompt]))]
+
+
+def _silent(*progress: object) -> None:
+    pass
 
 
 def _score_in_shards(
@@ -399,13 +471,16 @@ def _score_in_shards(
     """Score sets in shards, as `divbench score` does, so that the last digits are the same; progress is on stderr."""
     backends.announce([sets], metrics)
     rows: list[dict[str, Value]] = []
-    with steps() if len(sets) > SHARD_PROMPTS else nullcontext(lambda *progress: None) as show:
-        for start in range(0, len(sets), SHARD_PROMPTS):
-            shard = slice(start, start + SHARD_PROMPTS)
-            verdicts, ended = (None if column is None else column[shard] for column in beside)
-            materials = backends.materials(sets[shard], metrics, finish_reasons=ended, verdicts=verdicts)
+    with steps() if len(sets) > FIRST_PROMPTS else nullcontext(_silent) as show:
+        backends.listener = lambda step: show("scoring", len(rows), len(sets), step)
+        for part in divided(sets):
+            shard = slice(len(rows), len(rows) + len(part))
+            verdicts = None if beside[0] is None else beside[0][shard]
+            ended = None if beside[1] is None else beside[1][shard]
+            materials = backends.materials(part, metrics, finish_reasons=ended, verdicts=verdicts)
             rows += score_sets(materials, metrics, names[shard])
             show("scoring", len(rows), len(sets))
+        backends.listener = None
     return rows
 
 
@@ -433,7 +508,7 @@ def choose_metrics(
         lacking = [metric for metric in selected if metric.id not in available]
         if not lacking:
             return chosen, selected
-    metric = lacking[0]
+    metric = next((each for each in lacking if "stated" in input_of(each).sources), lacking[0])
     if "stated" in metric.reads:
         raise ConfigurationError(f"{metric.id} needs to know which responses are valid", "give valid= or rewards=")
     if "internals" in metric.reads:

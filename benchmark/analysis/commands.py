@@ -59,7 +59,7 @@ def gss(
         int, statistics_option(min=100, help="Number of bootstrap resamples over sets of pairs.")
     ] = 1000,
     destination: Annotated[
-        Path | None, output_option("--out", help="Output file of all numbers: .md, .csv or .json.")
+        Path | None, output_option("--out", help="Output file of all numbers: .md, .tex, .csv or .json.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -214,7 +214,7 @@ def gaming(
     prompts: Annotated[
         int | None, data_option(min=2, help="Number of prompts, evenly spaced in the suite; default: all.")
     ] = None,
-    destination: Annotated[Path | None, output_option("--out", help="Report file: .md, .csv or .json.")] = None,
+    destination: Annotated[Path | None, output_option("--out", help="Report file: .md, .tex, .csv or .json.")] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -33,6 +33,26 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORE
 _INTERVAL = r"-?[\d.]+, -?[\d.]+\](?![(\[:])"
 _MARKUP = re.compile(rf"([\\`*<>|&~#!$]|\[(?!{_INTERVAL})|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
+_LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "−": "$-$",
+    "×": r"$\times$",
+    "≠": r"$\neq$",
+    "…": r"\dots{}",
+    "–": "--",
+    "→": r"$\rightarrow$",
+    "±": r"$\pm$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Styled:
@@ -115,18 +135,20 @@ class Report:
     records: Table | None = None  # numbers in full precision for CSV; None: there is no CSV
 
     def text(self, ending: str) -> str:
-        """Return the report as Markdown (".md"), CSV (".csv") or JSON (".json")."""
+        """Return the report as Markdown (".md"), LaTeX (".tex"), CSV (".csv") or JSON (".json")."""
         if ending == ".json":
             return readable_json(plain_json(self.document))
         if ending == ".csv" and self.records is not None:
             return to_csv(self.records)
+        if ending == ".tex":
+            return "\n".join(to_latex(block) for block in self.blocks if isinstance(block, Table))
         blocks = [to_markdown(block) if isinstance(block, Table) else _markdown_cell(block) for block in self.blocks]
         return "\n\n".join([f"# {escape_markdown(self.title)}", *blocks]) + "\n"
 
     @property
     def endings(self) -> tuple[str, ...]:
         """Extensions of the files that the report can be written to."""
-        return (".md", ".json") if self.records is None else (".md", ".csv", ".json")
+        return (".md", ".tex", ".json") if self.records is None else (".md", ".tex", ".csv", ".json")
 
 
 def styled(cells: Sequence[Cell], style: str) -> list[Styled]:
@@ -260,6 +282,33 @@ def to_markdown(table: Table) -> str:
     return "\n\n".join([*parts, *map(_markdown_cell, table.notes)])
 
 
+def escape_latex(text: str) -> str:
+    r"""Escape text for LaTeX, on one line, with the signs that tables use as commands.
+
+    >>> print(escape_latex("distinct_n ↑ 5% of $x"))
+    distinct\_n $\uparrow$ 5\% of \$x
+    """
+    return "".join(_LATEX.get(letter, letter) for letter in printable(" ".join(text.split())))
+
+
+def to_latex(table: Table) -> str:
+    """Write a table as LaTeX: a tabular that needs no package, with its title and notes as comments and a paragraph."""
+    kinds = "".join("r" if table.is_number(index) else "l" for index in range(len(table.columns)))
+    lines = [[escape_latex(name) for name in table.columns]]
+    lines += [["" if cell is None else _latex_cell(cell) for cell in row] for row in table.rows]
+    head, *rows = [f"{' & '.join(line)} \\\\" for line in lines]
+    title = [f"% {escape_latex(table.title)}"] * bool(table.title)
+    notes = [f"\\par\\footnotesize {_latex_cell(note)}" for note in table.notes]
+    body = [f"\\begin{{tabular}}{{{kinds}}}", "\\hline", head, "\\hline", *rows, "\\hline", "\\end{tabular}"]
+    return "\n".join([*title, *body, *notes]) + "\n"
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = escape_latex(_text(cell))
+    style = cell.style.split() if isinstance(cell, Styled) else []
+    return f"\\texttt{{{text}}}" if "code" in style else f"\\textbf{{{text}}}" if "bold" in style else text
+
+
 def to_csv(table: Table) -> str:
     """Write a table as CSV, without title and notes: numbers in full precision, missing values empty."""
     file = io.StringIO()
@@ -322,7 +371,7 @@ def print_blocks(blocks: Sequence[Block], console: Console) -> None:
         console.print(to_terminal(block) if isinstance(block, Table) else _terminal_cell(block))
 
 
-def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".csv", ".json")) -> None:
+def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".tex", ".csv", ".json")) -> None:
     """Check, before the work, that a report's file can be written; without endings, with any extension."""
     if path is None:
         return

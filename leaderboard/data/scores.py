@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmark.analysis.across import AcrossSystems, GroupedPrompt, Homogeneity, across_systems, homogeneity
+from benchmark.analysis.contrast.equal_numbers import counts_all
 from benchmark.analysis.ranking import Standing, standings, unranked
+from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.estimate import Floats
 from benchmark.scoring.per_prompt import FACTS, INVALID, REPORTED_CLASSES
@@ -30,6 +32,7 @@ NOT_INCLUDED = "(the text is not included)"
 _RESULTS = 1000  # results whose scores are in memory
 _MATRICES = 4  # cached matrices; the columns of a metric with several signatures need copies
 _THREADS = 4
+_COUNTING_ALL = {metric.id for metric in METRICS if counts_all(metric)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,17 +112,23 @@ def plausible(values: Floats) -> Floats:
 def _result_scores(entry: Entry) -> ResultScores:
     metrics = tuple(sorted({score.metric for score in entry.result.scores}))
     with table_faults(entry):
-        return _read_scores(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256, metrics)
+        return _read_scores(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256, metrics, entry.result.k)
 
 
 @lru_cache(_RESULTS)
-def _read_scores(path: Path, sha256: str, metrics: Sequence[str]) -> ResultScores:
-    """Read a result's scores; `sha256` invalidates the cache if the file is replaced."""
+def _read_scores(path: Path, sha256: str, metrics: Sequence[str], k: int) -> ResultScores:
+    """Read a result's scores; `sha256` invalidates the cache if the file is replaced.
+
+    Where fewer than k responses were scored, as with blanks, only metrics that count all have a comparable value.
+    """
     with pq.ParquetFile(path) as file:
         columns = set(file.schema_arrow.names)
         names = [name for name in metrics if name in columns]
-        table = file.read(["prompt_id", *names], use_threads=False)
+        table = file.read(["prompt_id", *{"answers"} & columns, *names], use_threads=False)
         values = {name: plausible(table[name].cast(pa.float64()).to_numpy()) for name in names}
+        if "answers" in columns:
+            few = table["answers"].to_numpy() < k
+            values |= {n: np.where(few, np.nan, column) for n, column in values.items() if n not in _COUNTING_ALL}
         has_texts = "responses" in columns
         letters = count = 0
         lengths_in = "responses" if has_texts else f"{FACTS}.bytes"

@@ -39,6 +39,20 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     assert turned.to_pandas()["spearman"]["contest/story_gen", "turned"] == mine
     assert spearman["contest/story_gen", "released:sent_bert"] > mine
     assert "released:sent_bert" in str(found)
+    compared = db.evaluate_metric(
+        lambda responses: float(ours.fn(responses)),
+        "contest/story_gen",
+        name="mine",
+        against="distinct_n",
+        resamples=100,
+        mirror=mirror,
+    )
+    assert "Spearman − distinct_n" in str(compared)
+    [(_, rows)] = compared.plot().panels
+    assert rows[0].label == "released:sent_bert"
+    assert "Spearman $-$ distinct\\_n" in compared.to_latex()
+    with pytest.raises(ConfigurationError, match="did you mean distinct_n"):
+        db.evaluate_metric(len, "contest/story_gen", against="distinct_m", mirror=mirror)
     known = db.evaluate_metric(len, "contest/story_gen", name="size", resamples=0, mirror=mirror).to_pandas()
     assert {*BESIDE, "size"} <= {name for _, name in known.index}  # without an embedder: their scores are known
     again = db.evaluate_metric(len, "contest/story_gen", name="size", beside="d_can", resamples=0, mirror=mirror)

@@ -1,6 +1,7 @@
 """Comparisons of two systems: paired tests, findings in words, and the prompts that are left out."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import scipy.stats
 
 import divbench as db
 from benchmark.analysis.contrast.paired import excluded
-from divbench.core.errors import InputError
+from divbench.core.errors import ConfigurationError, InputError
 
 
 def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
@@ -36,8 +37,11 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
     assert " 12 " in str(found).splitlines()[4]  # the number of prompts
     with pytest.raises(InputError, match="few has 2 sets, many 1, and there are no prompts"):
         db.compare([["a", "b"], ["c"]], [["a", "b"]], ["distinct_n"], names=("few", "many"))
+    fewer = many | {"p3": many["p3"][:3]}
     with pytest.raises(InputError, match="different numbers of responses to 1 prompt, such as 4 and 3"):
-        db.compare(few, many | {"p3": many["p3"][:3]}, ["distinct_n"])
+        db.compare(a, db.score(fewer, metrics=["distinct_n", "self_bleu"]))
+    cut = db.compare(few, fewer, ["distinct_n"]).contrasts["distinct_n"]  # the first three of both
+    assert cut == db.compare(few | {"p3": few["p3"][:3]}, fewer, ["distinct_n"]).contrasts["distinct_n"]
     with pytest.raises(InputError, match="profiles differ"):
         db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
 
@@ -96,6 +100,41 @@ def test_prompts_of_one_system_are_left_out_and_none_may_be_repeated() -> None:
         db.compare(scores, db.score(mine, ["self_bleu"]))
     assert [*db.compare(db.score(mine, ["self_bleu", "distinct_n"]), scores).contrasts] == ["distinct_n"]
     assert "distinct_n: " not in str(db.compare(scores, scores))  # nothing is excluded
+
+
+def test_blanks_make_no_system_more_diverse() -> None:
+    theirs = {f"p{i}": [f"the {w} of {i} is red" for w in ("cat", "dog", "eel", "fox")] for i in range(8)}
+    mine = {prompt: [*texts[:2], "", " "] for prompt, texts in theirs.items()}
+    found = db.compare(mine, theirs, "lexical", names=("mine", "theirs"))
+    assert {c.difference for c in found.contrasts.values()} <= {0.0, None}
+    assert "Without an answer: mine: 16 blank of 32 responses." in str(found)
+    assert "On 8 prompts the systems have different numbers of scored responses" in " ".join(str(found).split())
+    scored, other = (db.score(sets, ["distinct_n"]) for sets in (mine, theirs))
+    assert db.compare(scored, other).contrasts["distinct_n"].reasons == {
+        f"{name}: another number of scored responses than the other system": 8 for name in ("a", "b")
+    }
+    assert "16 blank of 32 responses" in str(scored)
+
+
+def test_a_comparison_is_a_figure_and_a_table_for_papers(tmp_path: Path) -> None:
+    few = {f"p{i}": ["a b", "a b", f"a {'bcdefg'[i]}"] for i in range(6)}
+    many = {f"p{i}": ["a b", f"c {'xyzuvw'[i]}", "e f"] for i in range(6)}
+    found = db.compare(few, many, ["distinct_n", "self_bleu"], names=("few_$x$", "many"))
+    figure = found.plot()
+    [(_, rows)] = figure.panels
+    assert [row.label for row in rows] == ["distinct_n ↑", "self_bleu ↓"]
+    assert all((row.low or 0) < (row.value or 0) < 0 for row in rows)  # both say that the second is more diverse
+    for ending, begins in ((".pdf", b"%PDF"), (".svg", b"<?xml"), (".png", b"\x89PNG")):
+        figure.save(tmp_path / f"x{ending}")
+        assert (tmp_path / f"x{ending}").read_bytes().startswith(begins)
+    with pytest.raises(ConfigurationError, match="no extension of a figure"):
+        figure.save(tmp_path / "x.docx")
+    lines = found.to_latex().splitlines()
+    columns = lines[1].removeprefix("\\begin{tabular}{").removesuffix("}")
+    written = [line for line in lines if line.endswith(" \\\\")]
+    assert {row.count(" & ") + 1 for row in written} == {len(columns)} == {8}
+    assert "few\\_\\$x\\$" in written[0]
+    assert "\\texttt{self\\_bleu $\\downarrow$}" in written[2]
 
 
 def test_a_comparison_says_which_prompts_it_leaves_out() -> None:

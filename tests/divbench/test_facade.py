@@ -1,5 +1,6 @@
 """`import divbench`: the same numbers as the packages behind it, for every form of input; errors that say the fix."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -98,6 +99,26 @@ def test_many_sets_have_the_digits_of_divbench_score_and_show_progress(
     assert "scoring: 70 of 70" in capsys.readouterr().err
 
 
+def test_a_file_has_the_values_of_its_sets_and_the_headline_comes_first(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    rows = [{"prompt": prompt, "response": text} for prompt, texts in SETS.items() for text in texts]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = db.score(path, ["self_bleu", "distinct_k"])
+    assert found == db.score(SETS, ["self_bleu", "distinct_k"]) == db.score(str(path), ["self_bleu", "distinct_k"])
+    shown = str(found)
+    assert shown.index("distinct_k ↑") < shown.index("self_bleu ↓")
+    assert "Without an answer: 2 blank, 1 placeholder of 9 responses." in shown
+    assert found.to_latex().count("\\hline") == 3
+    found.plot().save(tmp_path / "x.pdf")
+    assert (tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_texts_beyond_the_embedder_are_counted() -> None:
+    texts = ["word " * 300, "A cat.", "A " + "long " * 253]
+    assert "1 of 3 responses is longer than the embedder reads" in str(db.score([texts], ["embedding_diversity"]))
+    assert "longer" not in str(db.score([texts], ["distinct_n"]))
+
+
 def test_every_form_of_input_has_the_same_values() -> None:
     prompts, responses = list(SETS), list(SETS.values())
     columns = {"prompt": prompts, "responses": responses}
@@ -127,7 +148,10 @@ def test_a_metric_has_the_boards_definition_whatever_else_is_asked_for() -> None
     alone, beside = db.score(sets, "valid_distinct_k"), db.score(sets, ["valid_distinct_k", "vendi_score"])
     assert alone.profile == beside.profile == "semantic"
     assert alone.values["valid_distinct_k"] == beside.values["valid_distinct_k"]
-    assert db.score(sets, "valid_distinct_k", profile="lexical").profile == "lexical"
+    with pytest.raises(
+        ConfigurationError, match=r"lexical has no model for valid_distinct_k \(a profile that has it: sem"
+    ):
+        db.score(sets, "valid_distinct_k", profile="lexical")  # words do not tell what does as asked
     assert db.score(sets, "template_rate").profile == "lexical"  # a tagger is no model
 
 
@@ -218,7 +242,8 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score([["a"]], "offline", profile="lexical"), ConfigurationError, "two profiles"),
         (lambda: db.metric("vendi"), ConfigurationError, "did you mean vendi_score"),
         (lambda: db.load("mcdivv"), ConfigurationError, "mcdiv"),
-        (lambda: db.load("mcdiv"), ConfigurationError, "name one of"),
+        (lambda: db.load("gssbench", "none"), ConfigurationError, "complement"),
+        (lambda: db.score("none.jsonl"), InputError, "there is no file none.jsonl"),
         (lambda: db.load("demo", revision="v1"), ConfigurationError, "revision is that of a repository"),
         (lambda: db.suite("demoo"), ConfigurationError, "did you mean demo"),
         (lambda: db.score([["a"]], "distinct_n", resamples=-1), ConfigurationError, "resamples is -1"),

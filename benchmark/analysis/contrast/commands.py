@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from benchmark.scoring.options import LEXICAL, ProfileOptions
+from benchmark.scoring.options import SEMANTIC, ProfileOptions
 from divbench.core.console import (
     JsonOption,
     MirrorOption,
@@ -41,7 +41,7 @@ def contrast(
             )
         ),
     ],
-    models: ProfileOptions = LEXICAL,
+    models: ProfileOptions = SEMANTIC,
     length: Annotated[
         Literal["raw", "matched", "both"],
         data_option(
@@ -53,7 +53,7 @@ def contrast(
     alternative: Annotated[
         Literal["greater", "two-sided"],
         statistics_option(help="Alternative hypothesis; greater: the earlier system is more diverse."),
-    ] = "greater",
+    ] = "two-sided",
     pairs: Annotated[
         Literal["consecutive", "all"], statistics_option(help="Pairs of systems to compare.")
     ] = "consecutive",
@@ -83,7 +83,7 @@ def contrast(
     against: Annotated[
         list[str] | None, _labels_option(help="Numeric column to correlate the scores with; may be repeated.")
     ] = None,
-    destination: Annotated[Path | None, output_option("--out", help="Output file: .md, .csv or .json.")] = None,
+    destination: Annotated[Path | None, output_option("--out", help="Output file: .md, .tex, .csv or .json.")] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -96,17 +96,19 @@ def contrast(
     Longer texts repeat more words and have more room for variation, so length matters: *matched* cuts every response to
     a prompt to the length of the shortest one over all systems, and excludes prompts where that is under 50 bytes.
 
+    Where systems have different numbers of scored responses to a prompt, as with blanks, equal numbers are compared.
+
+    Do two systems differ?
+
+      divbench contrast subs/one subs/other --out table.md
+
     Does training make OLMo less diverse, stage by stage, as in arXiv:2606.01811?
 
-      divbench contrast olmo_stages/base olmo_stages/sft olmo_stages/dpo olmo_stages/instruct --pairs all
-
-    Do two systems differ at all?
-
-      divbench contrast subs/one subs/other --alternative two-sided --out table.md
+      divbench contrast olmo_stages/base olmo_stages/sft olmo_stages/dpo --alternative greater --profile lexical
 
     With --across: how similar are responses between systems and within each system, and what do two systems cover?
 
-      divbench contrast subs/one subs/other subs/third --across --profile semantic
+      divbench contrast subs/one subs/other subs/third --across
 
     With --labels: do the scores of *one* system tell two groups of its prompts apart? For each metric: both means,
     Welch's t, Cohen's d, AUROC, and the accuracy of a threshold on the score for held-out prompts. Do prompts that call
@@ -158,6 +160,8 @@ def contrast(
             pairing=pairs,
             progress=lambda sets: bar.advance(task, sets),
         )
+    if note := backends.beyond_note():
+        err().print(note, markup=False, soft_wrap=True)
     deliver(report_of(study), destination, as_json=json)
 
 

@@ -23,6 +23,7 @@ from benchmark.scoring.estimate import (
 from benchmark.scoring.inputs import Value
 
 Expected = Literal["greater", "two-sided"]
+_LEVEL = 0.05
 Pairing = Literal["consecutive", "all"]
 
 
@@ -52,13 +53,30 @@ class Contrast:
     @property
     def disagrees(self) -> bool:
         """Whether the test finds a difference at p < .05 that the means do not show."""
-        return bool(self.difference) and self.p is not None and self.p < 0.05 and not self.means_agree
+        return bool(self.difference) and self.p is not None and self.p < _LEVEL and not self.means_agree
 
     @property
     def means_agree(self) -> bool:
         """Whether the means show what the test of ranks may find; see `mean_agrees`."""
         ranks = self.rank_biserial or 0.0
         return mean_agrees(self.difference or 0.0, self.d_z, ranks, self.n, self.alternative)
+
+    def finding(self, direction: int, *, corrected: bool = False) -> str:
+        """Say which system is more diverse, if the test finds a difference at p < .05; *corrected*: by Holm's p.
+
+        The test is of ranks. Where the mean difference has the other sign (a few large differences against many small
+        ones), or a paired t-test does not find it at p < .05, neither system is named.
+        """
+        p = self.p_holm if corrected else self.p
+        if p is None:
+            return f"untested: {self.untested}"
+        if p >= _LEVEL or not self.difference:
+            return "no significant difference"
+        if self.disagrees:
+            return "means and ranks disagree"
+        if not direction:
+            return f"{self.a} {'higher' if self.difference > 0 else 'lower'}"
+        return f"{self.a if self.difference * direction > 0 else self.b} more diverse"
 
 
 def pairs_of(systems: Sequence[str], pairing: Pairing) -> tuple[tuple[str, str], ...]:

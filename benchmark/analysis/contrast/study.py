@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from benchmark.analysis.contrast.equal_numbers import counts_all, kinds_of, unequal_note, without_answer
 from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, excluded, paired_contrast, pairs_of
-from benchmark.analysis.contrast.systems import Systems, length_matched
+from benchmark.analysis.contrast.systems import Systems, length_matched, on_equal_numbers
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import ARROWS
 from benchmark.scoring.backends import ScoringBackends
@@ -19,11 +20,11 @@ from divbench.core.tables import Cell, Report, Styled, Table, interval, p_value
 
 SETS_AT_ONCE = 64
 COLUMNS = ("first", "second", "difference", "95% interval", "d_z", "W", "p", "Bonferroni", "Holm", "n")
-SIGNS = {"greater": ">", "less": "<", "two-sided": "≠"}
+ALTERNATIVES = {"greater": "one-sided: the first is more diverse", "two-sided": "two-sided"}
 LEGEND = (
     "Difference: mean of first − second over prompts, with a bootstrap interval over prompts; d_z: Cohen's d of the "
-    "paired differences. W, p: Wilcoxon signed-rank test of the alternative, in the metric's own units (> or <: the "
-    "first is more diverse; metrics without a direction are tested two-sided); it compares ranks; "
+    "paired differences. W, p: Wilcoxon signed-rank test, which compares ranks (metrics without a direction are always "
+    "tested two-sided). Finding: the system that is more diverse at p < .05 after Holm's correction; "
     "means and ranks disagree if a paired t-test does not find the difference at p < .05, or the means have the other "
     "sign. Bonferroni, Holm: p adjusted over the pairs of a metric, not over metrics or "
     "lengths; with one pair, equal to p. Intervals are not adjusted."
@@ -48,6 +49,7 @@ class Part:
     length: str
     prompts: int  # number of prompts compared
     left_out: dict[str, int]  # number of excluded prompts, by reason
+    unequal: int  # number of prompts on which the systems have different numbers of scored responses
     lines: tuple[Line, ...]
 
 
@@ -59,6 +61,7 @@ class Study:
     systems: dict[str, str]
     # Number of truncated responses among those compared, by system; None where finish reasons are unknown.
     truncated: dict[str, int | None]
+    counts: dict[str, dict[str, int]]  # numbers of responses, and of those without an answer by kind, by system
     k: int
     profile: str
     expected: Expected
@@ -75,7 +78,7 @@ def contrast_systems(
     backends: ScoringBackends,
     *,
     lengths: Sequence[str] = ("raw", "matched"),
-    expected: Expected = "greater",
+    expected: Expected = "two-sided",
     pairing: Pairing = "consecutive",
     resamples: int = 10_000,
     seed: int = 0,
@@ -92,6 +95,7 @@ def contrast_systems(
     for length in lengths:
         texts = systems if length == "raw" else length_matched(systems)
         values = {name: _scored(texts, name, backends, chosen, progress) for name in texts.responses}
+        unequal = _on_equal_numbers(values, texts, backends, [metric for metric in chosen if not counts_all(metric)])
         lines = []
         for metric in chosen:
             by_system = {name: {i: scores[metric.id] for i, scores in sets.items()} for name, sets in values.items()}
@@ -100,11 +104,12 @@ def contrast_systems(
             )
             signature = _signature(metric, texts, backends.profile)
             lines.append(Line(metric.id, metric.version, metric.direction, signature, contrasts))
-        parts.append(Part(length, len(texts.prompts), dict(texts.left_out), tuple(lines)))
+        parts.append(Part(length, len(texts.prompts), dict(texts.left_out), unequal, tuple(lines)))
     return Study(
         suite=f"{systems.suite.name}@{systems.suite.revision}",
         systems=dict(systems.origins),
         truncated={name: systems.truncated(name) for name in systems.responses},
+        counts={name: kinds_of(sets) for name, sets in systems.responses.items()},
         k=systems.k,
         profile=backends.profile.name,
         expected=expected,
@@ -117,11 +122,25 @@ def contrast_systems(
     )
 
 
+def _on_equal_numbers(
+    values: dict[str, dict[str, dict[str, Value]]],
+    systems: Systems,
+    backends: ScoringBackends,
+    metrics: Sequence[Metric],
+) -> int:
+    """Replace values of sets that have more scored responses than another system's; count their prompts."""
+    equal = on_equal_numbers(systems)
+    for name in equal.responses:
+        for prompt, again in _scored(equal, name, backends, metrics, lambda sets: None).items():
+            values[name][prompt] |= again
+    return len({prompt for sets in equal.responses.values() for prompt in sets})
+
+
 def _scored(
     systems: Systems,
     name: str,
     backends: ScoringBackends,
-    metrics: tuple[Metric, ...],
+    metrics: Sequence[Metric],
     progress: Callable[[int], None],
 ) -> dict[str, dict[str, Value]]:
     """Score a system; return its values by prompt and metric."""
@@ -155,6 +174,9 @@ def report_of(study: Study) -> Report:
         "differences between systems can come from truncation alone."
     )
     unlike = [truncated] if any(study.truncated.values()) else []
+    lacking = {name: without_answer(counts) for name, counts in study.counts.items()}
+    if any(lacking.values()):
+        unlike.append("Without an answer: " + "; ".join(f"{name}: {said or 'none'}" for name, said in lacking.items()))
     settings = f"{study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}."
     sources = [(name, Styled(origin, "code")) for name, origin in study.systems.items()]
     tables = [_table(study, part) for part in study.parts]
@@ -178,18 +200,20 @@ def _table(study: Study, part: Part) -> Table | Styled:
     """Return the table of a part with exclusions below; without prompts, why there is none."""
     reasons = "".join(f"; {count} excluded: {reason}" for reason, count in part.left_out.items() if count)
     prompts = counted(part.prompts, "prompt")
-    title = f"{part.length}: {study.suite}, k = {study.k}, profile {study.profile}, {prompts}{reasons}"
+    title = f"{part.length}: {study.suite}, k = {study.k}, profile {study.profile}, "
+    title += f"{ALTERNATIVES[study.expected]}, {prompts}{reasons}"
     if not part.prompts:
         return Styled(title, "yellow")
     rows: list[tuple[Cell, ...]] = []
-    notes = []
+    notes = [note] if (note := unequal_note(part.unequal)) else []
     for line in part.lines:
         for contrast in line.contrasts:
-            pair = f"{contrast.a} {SIGNS[contrast.alternative]} {contrast.b}"
-            rows.append((Styled(f"{line.metric} {ARROWS[line.direction]}".strip(), "code"), pair, *_cells(contrast)))
+            pair, found = f"{contrast.a}, {contrast.b}", contrast.finding(line.direction, corrected=True)
+            name = Styled(f"{line.metric} {ARROWS[line.direction]}".strip(), "code")
+            rows.append((name, pair, found, *_cells(contrast)))
             if why := excluded(contrast):
                 notes.append(f"{line.metric}, {pair}: {why}")
-    return Table(title, ("metric", "pair", *COLUMNS), rows, notes, numbers=COLUMNS)
+    return Table(title, ("metric", "pair", "finding", *COLUMNS), rows, notes, numbers=COLUMNS)
 
 
 def _cells(contrast: Contrast) -> tuple[Cell, ...]:
@@ -215,6 +239,7 @@ def _record(part: Part, line: Line, contrast: Contrast) -> dict[str, Cell]:
         "version": line.version,
         "direction": line.direction,
         **asdict(contrast),
+        "finding": contrast.finding(line.direction, corrected=True),
         "reasons": json.dumps(contrast.reasons, ensure_ascii=False),
         "signature": line.signature,
     }

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
+from benchmark.analysis.contrast.equal_numbers import equal_positions
 from datasets_build.load import load_suite, load_table
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import SHORTEST, SOURCE, STAGES, cut
@@ -93,6 +95,22 @@ def length_matched(systems: Systems) -> Systems:
     length = f"matched:{content_id(lengths)}"
     left_out = {f"a response of under {SHORTEST} bytes": len(shortest) - len(lengths)}
     return replace(systems, responses=responses, length=length, left_out=left_out, finish_reasons={})
+
+
+def on_equal_numbers(systems: Systems) -> Systems:
+    """Return the sets with more scored responses than another system's, cut to as many; none of those with too few."""
+    positions = equal_positions(systems.responses)
+
+    def cut_to(
+        sets: Mapping[str, Sequence[str | None]], kept: Mapping[str, tuple[int, ...]]
+    ) -> dict[str, tuple[Any, ...]]:
+        return {prompt: tuple(sets[prompt][i] for i in chosen) for prompt, chosen in kept.items() if prompt in sets}
+
+    return replace(
+        systems,
+        responses={name: cut_to(systems.responses[name], kept) for name, kept in positions.items()},
+        finish_reasons={name: cut_to(systems.finish_reasons.get(name, {}), kept) for name, kept in positions.items()},
+    )
 
 
 def _difference(one: Suite, other: Suite) -> str:

@@ -32,7 +32,7 @@ def reproduce(
         ),
     ] = None,
     destination: Annotated[
-        Path | None, typer.Option("--out", help="Output file of all numbers: .md, .json or .csv.")
+        Path | None, typer.Option("--out", help="Output file of all numbers: .md, .tex, .json or .csv.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

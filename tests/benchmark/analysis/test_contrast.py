@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.analysis.contrast.paired import Contrast, alternative_of, paired_contrast, pairs_of
+from benchmark.analysis.contrast.equal_numbers import counts_all
+from benchmark.analysis.contrast.paired import Contrast, Expected, paired_contrast, pairs_of
 from benchmark.analysis.contrast.study import Study, contrast_systems, report_of
 from benchmark.analysis.contrast.systems import Systems, length_matched, open_systems
 from benchmark.metrics import METRICS
@@ -25,7 +26,7 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import PROMPT_SETS, STAGES
 from divbench.core.errors import ConfigurationError
-from divbench.core.tables import Styled
+from divbench.core.tables import Styled, Table
 from submissions.checking.validate import open_submission
 from submissions.gaming.baselines import write_demo_submissions
 from submissions.schema import Manifest, Row
@@ -245,7 +246,7 @@ def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path
     assert (raw.length, raw.prompts, raw.left_out) == ("raw", 24, {})
     assert {line.direction for line in raw.lines} == {1, 0, -1}
     for line in raw.lines:
-        assert {each.alternative for each in line.contrasts} == {alternative_of("greater", line.direction)}
+        assert {each.alternative for each in line.contrasts} == {"two-sided"}
     assert matched.length == "matched"
     assert matched.prompts + sum(matched.left_out.values()) == 24
     assert sum(seen) == 3 * (raw.prompts + matched.prompts)
@@ -255,6 +256,51 @@ def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path
         for line in part.lines:
             assert [(each.a, each.b) for each in line.contrasts] == list(pairs_of(list(study.systems), "all"))
             assert all(each.n + each.left_out == part.prompts for each in line.contrasts)
+
+
+def test_a_system_is_named_only_if_the_test_finds_it() -> None:
+    ead = tuple(metric for metric in METRICS if metric.id == "ead")
+    texts = {f"p{i}": tuple(f"{w} {'abcdefghi'[: i + 1]}" for w in ("cat", "dog", "eel")) for i in range(9)}
+    same = {prompt: (own[0], own[0], own[0]) for prompt, own in texts.items()}
+    cases: tuple[tuple[str, Expected, str], ...] = (
+        ("more", "two-sided", "more more diverse"),
+        ("same", "two-sided", "more more diverse"),
+        ("same", "greater", "no significant difference"),
+        ("more", "greater", "more more diverse"),
+    )
+    for first, expected, finding in cases:
+        systems = systems_of(more=texts, same=same) if first == "more" else systems_of(same=same, more=texts)
+        study = contrast_systems(
+            systems, ScoringBackends(LEXICAL), lengths=["raw"], resamples=100, metrics=ead, expected=expected
+        )
+        table = report_of(study).printed[0]
+        assert isinstance(table, Table)
+        assert [row[2] for row in table.rows] == [finding]
+        assert expected in table.title or "one-sided" in table.title
+
+
+def test_equal_numbers_of_scored_responses_are_compared() -> None:
+    """A system with six blanks of eight repeats itself less, but only because it says less."""
+    texts = {
+        f"p{i}": tuple(f"the {w} of {i} is {'red' if j % 2 else 'blue'}" for j, w in enumerate("abcdefgh"))
+        for i in range(9)
+    }
+    mostly = {prompt: (*own[:2], *[" "] * 5, "[Blocked]") for prompt, own in texts.items()}
+    mostly["p8"] = (texts["p8"][0], *[""] * 7)
+    study = contrast_systems(
+        systems_of(all=texts, blank=mostly), ScoringBackends(LEXICAL), lengths=["raw"], resamples=100
+    )
+    for line in study.parts[0].lines:
+        [found] = line.contrasts
+        assert (found.n, found.difference) in {(8, 0.0), (0, None)}
+        assert found.reasons.get("blank: no response") == 1
+    said = report_of(study).text(".md")
+    assert "Without an answer: all: none; blank: 47 blank, 8 placeholders of 72 responses" in said
+    assert "On 9 prompts the systems have different numbers of scored responses" in said
+    assert {metric.id for metric in METRICS if counts_all(metric) and metric.reads != "reported"} == {
+        "valid_distinct_k",
+        "valid_share",
+    }
 
 
 def test_truncated_responses_count_as_they_do_in_a_score(tmp_path: Path) -> None:

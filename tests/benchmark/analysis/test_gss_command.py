@@ -327,7 +327,7 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
         (["nowhere", "--metric", "nothing"], 2, "there is no metric 'nothing'"),
         (["nowhere", "--metric", "coherence"], 2, "coherence does not measure diversity"),
         (["nowhere", "--against", "distinct_n"], 2, "there are no scores named 'distinct_n'"),
-        (["nowhere", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
+        (["nowhere", "--out", "x.txt"], 2, "does not end in .md, .tex, .csv, .json"),
         (["nowhere", "--set", "equivalence=nothing"], 2, "there is no backend 'nothing'"),
     ],
 )

@@ -187,7 +187,7 @@ def test_without_a_mirror_what_needs_none_runs_and_the_rest_is_told() -> None:
 def test_wrong_calls() -> None:
     assert "there is no table 'tevet-3'" in divbench("metrics", "reproduce", "tevet-3").stderr
     ended = divbench("metrics", "reproduce", "gssbench-2", "--out", "x.txt")
-    assert (ended.returncode, "does not end in .md, .csv, .json" in ended.stderr) == (2, True)
+    assert (ended.returncode, "does not end in .md, .tex, .csv, .json" in ended.stderr) == (2, True)
     with pytest.raises(ConfigurationError, match="cannot be written"):
         check_report_path(Path("no-such-folder/x.md"))
 

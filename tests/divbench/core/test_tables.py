@@ -135,7 +135,7 @@ def test_a_report_is_written_by_its_ending(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text() == text
     write_report(report, tmp_path / "r.json")
     assert '"x": 1.5' in (tmp_path / "r.json").read_text()
-    with pytest.raises(ConfigurationError, match=r"does not end in \.md, \.json"):
+    with pytest.raises(ConfigurationError, match=r"does not end in \.md, \.tex, \.json"):
         write_report(Report("R", [], {}, []), tmp_path / "other.csv")
     for path in (tmp_path / "r.txt", tmp_path / "none" / "r.md", tmp_path):
         with pytest.raises(ConfigurationError):
