@@ -8,15 +8,7 @@ import typer
 
 from divbench.core.console import JsonOption, err, file_option, out, print_json, progress, system_option
 from divbench.core.errors import ConfigurationError, MissingExtra, need
-from submissions.commands import (
-    ByOption,
-    CleanOption,
-    FieldOption,
-    IdFieldOption,
-    KeepThinkingOption,
-    PromptFieldOption,
-    PromptsOption,
-)
+from submissions import commands as reading
 
 if TYPE_CHECKING:
     from benchmark.scoring.scorer import Scored
@@ -32,13 +24,13 @@ def quick(
     suite: Annotated[
         str | None, file_option(help="Suite of the prompts, or own for your own; default: detected by the prompts.")
     ] = None,
-    field: FieldOption = None,
-    prompt_field: PromptFieldOption = None,
-    id_field: IdFieldOption = None,
-    prompts: PromptsOption = None,
-    by: ByOption = None,
-    keep_thinking: KeepThinkingOption = False,
-    clean: CleanOption = False,
+    field: reading.FieldOption = None,
+    prompt_field: reading.PromptFieldOption = None,
+    id_field: reading.IdFieldOption = None,
+    prompts: reading.PromptsOption = None,
+    by: reading.ByOption = None,
+    keep_thinking: reading.KeepThinkingOption = False,
+    clean: reading.CleanOption = False,
     name: Annotated[str | None, system_option(help="System's name; default: the name of the file.")] = None,
     k: Annotated[
         int | None,

@@ -155,14 +155,14 @@ def without_traces(
         new = [tuple(map(after_thinking, texts)) for texts in sets]
         hint = "to keep it: --keep-thinking, in Python keep_thinking=True"
         sets = changed(THINKING, new, "thinking text was removed from", hint)
-    new = [tuple(after_prompt(text, prompt) for text in texts) for prompt, texts in zip(prompts, sets, strict=True)]
-    hint = "if they are no repetitions, give the responses without them"
-    sets = changed(PROMPT_ECHO, new, "the prompt was removed from the beginning of", hint, MOST_ECHO)
     if clean:
         new = [tuple(map(cleaned, texts)) for texts in sets]
         sets = changed(
             "other traces", new, "other traces of tools were removed from", "to keep them, leave out --clean"
         )
+    new = [tuple(after_prompt(text, prompt) for text in texts) for prompt, texts in zip(prompts, sets, strict=True)]
+    hint = "if they are no repetitions, give the responses without them"
+    sets = changed(PROMPT_ECHO, new, "the prompt was removed from the beginning of", hint, MOST_ECHO)
     return list(sets), removed
 
 

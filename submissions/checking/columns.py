@@ -21,7 +21,7 @@ REFERENCES = (
 _DESCRIPTIONS = re.compile(
     r"(?:.*[_. ])?(?:id|uuid|hash|idx|index|num|number|seed|sample|run|trial|attempt|epoch|repeat|rep|turn|rank|date"
     r"|time|timestamp|created|at|url|split|dataset|source|category|type|role|status|reason|score|rating|label|reward"
-    r"|comment|annotator|worker|author|file|path|tokens|length|success|error|object|version)s?",
+    r"|comment|explanation|rationale|reasoning|critique|feedback|annotator|worker|author|file|path|tokens|length|success|error|object|version)s?",
     re.IGNORECASE,
 )
 _WIDE = re.compile(r"(?P<stem>.*?[A-Za-z])(?:[ _.#(-]*(?P<number>\d{1,3})|[ _.#(-]+(?P<letter>[A-Za-z]))?\)?")
@@ -77,16 +77,17 @@ def better_columns(columns: Mapping[str, Sequence[Any]], chosen: Sequence[Any], 
 
 
 def may_be_texts(name: str) -> bool:
-    """Whether a column may hold responses by its name: it neither numbers nor describes them."""
-    return not _DESCRIPTIONS.fullmatch(name) and name.lower() not in (*SYSTEMS, *REFERENCES)
+    """Whether a column may hold responses by its name: it neither numbers nor describes them, nor names a system."""
+    other = (*SYSTEMS, *REFERENCES)
+    return not _DESCRIPTIONS.fullmatch(name) and not name.lower().startswith(("model", "winner")) and name not in other
 
 
 def _has_text(cells: Sequence[Any]) -> bool:
     return any(isinstance(cell, str) and cell.strip() for cell in cells)
 
 
-def wide_columns(names: Sequence[str], stems: Collection[str]) -> list[str]:
-    """Return the columns that each hold one of a prompt's responses.
+def wide_columns(names: Sequence[str], stems: Collection[str] = ()) -> list[str]:
+    """Return the columns that each hold one of a prompt's responses; without stems, all must be numbered, under one.
 
     >>> wide_columns(["prompt", "Response 10", "Response 2", "output_A"], ["response", "output"])
     ['Response 2', 'Response 10']
@@ -97,10 +98,14 @@ def wide_columns(names: Sequence[str], stems: Collection[str]) -> list[str]:
     for name in names:
         match = _WIDE.fullmatch(name)
         stem = match["stem"].lower().replace(" ", "_") if match else ""
-        if match and stem in stems:
+        if match and (stem in stems or not stems):
             groups.setdefault(stem, []).append((int(match["number"] or -1), match["letter"] or "", name))
     best = max(groups.values(), key=len, default=[])
-    return [name for *_, name in sorted(best)] if len(best) > 1 else []
+    return (
+        [name for *_, name in sorted(best)]
+        if len(best) > 1 and (stems or (len(best) == len(names) and best[0][0] >= 0))
+        else []
+    )
 
 
 def repeats_itself(rows: Sequence[Any]) -> bool:

@@ -23,14 +23,7 @@ from submissions.checking import artefacts, columns
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format
-from submissions.importing.imported import (
-    DEFAULT_OPTIONS,
-    FACTS,
-    GENERATION_CONFIG,
-    NOT_SPLIT,
-    Imported,
-    ImportOptions,
-)
+from submissions.importing.imported import DEFAULT_OPTIONS, FACTS, GENERATION_CONFIG, NOT_SPLIT, Imported, ImportOptions
 from submissions.importing.inspect_logs import is_inspect_log, read_inspect_log
 from submissions.importing.noveltybench import read_noveltybench
 from submissions.importing.noveltybench_hub import downloaded_run

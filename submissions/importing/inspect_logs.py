@@ -46,19 +46,26 @@ def read_inspect_log(
 ) -> Imported:
     """Read a log. Rows are numbered by the log's samples, from 1."""
     rows = _rows(path, findings)
-    values = [(raw.pop("reported", None), number, str(raw["sample_id"])) for number, raw in rows]
+    judged = {number: reported for number, raw in rows if (reported := raw.pop("reported", None))}
     imported = read_rows(rows, path.name, findings, suite, options)
     imported.names |= {"prompt_id": "id", "prompt": "input", "responses": "output.choices"}
-    by_number = {row.number: row for row in imported.rows}
-    for reported, number, _ in values:
-        if reported and (row := by_number.get(number)) and len(reported["partition"]) == len(row.responses):
-            labels = {label: i for i, label in enumerate(dict.fromkeys(reported["partition"]))}
-            partition = tuple(labels[label] for label in reported["partition"])
-            scores = reported["scores"] and tuple(map(float, reported["scores"]))
-            made = Reported(partition, scores, len(labels), reported["utility"], VERSION)
-            imported.reported[row.prompt_id, VERSION] = path.name, number, made
+    for row in imported.rows:
+        if row.number in judged:
+            values = _as_reported(judged[row.number])
+            imported.reported[row.prompt_id, VERSION] = path.name, row.number, values
     imported.reported_by = "inspect_evals/novelty_bench" if imported.reported else ""
     return imported
+
+
+def _as_reported(judged: dict[str, Any]) -> Reported:
+    """Return reported values with labels 0, 1, 2, … and the scores of the classes' first responses, if they fit."""
+    labels = {label: i for i, label in enumerate(dict.fromkeys(judged["partition"]))}
+    partition = tuple(labels[label] for label in judged["partition"])
+    given = judged["scores"] or ()
+    pairs = enumerate(zip(partition, given, strict=False))
+    scores = tuple(float(score) if partition.index(label) == i else 0.0 for i, (label, score) in pairs)
+    fits = bool(scores) and all(s == 0 or 1 <= s <= 10 for s in scores)
+    return Reported(partition, scores if fits else None, len(labels), judged["utility"], VERSION)
 
 
 def _rows(path: Path, findings: Findings) -> list[tuple[int, dict[str, Any]]]:

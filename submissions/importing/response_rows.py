@@ -16,30 +16,10 @@ from typing import Any
 from datasets_build.schema import Suite
 from divbench.core.errors import counted
 from submissions.checking import columns
+from submissions.importing import shapes
 from submissions.importing.imported import DEFAULT_OPTIONS, FACTS, NOT_SPLIT, Answer, Imported, ImportOptions, Prompts
 from submissions.importing.lm_eval import plain_rows
-from submissions.importing.shapes import (
-    CHATS,
-    IDS,
-    LISTS,
-    MORE_OF_A_PROMPT,
-    OTHER_IDS,
-    OURS,
-    PROMPTS,
-    REASONS,
-    REQUESTS,
-    TEXTS,
-    Output,
-    Question,
-    failure_of,
-    get,
-    outputs_of,
-    question_of,
-    reason_of,
-    rows_of,
-    settings_of,
-    system_of,
-)
+from submissions.importing.shapes import IDS, OTHER_IDS, OURS, TEXTS, Output, Question, get, outputs_of, question_of
 from submissions.schema import Row
 from submissions.untrusted.fields import MAX_VALUES, Fields
 from submissions.untrusted.findings import Findings
@@ -50,7 +30,18 @@ from submissions.untrusted.table_files import as_id
 _INTEGERS = ("sample_idx", "top_k", "max_tokens", "max_new_tokens", "seed")
 _NUMBERS = ("temperature", "top_p", *_INTEGERS)
 _FINISH = ("finish_reasons", "finish_reason")
-_KNOWN = {*LISTS, *TEXTS, *IDS, *PROMPTS, *CHATS, *MORE_OF_A_PROMPT, "sample_idx", *_FINISH, *FACTS, *columns.STEPS}
+_KNOWN = {
+    *shapes.LISTS,
+    *TEXTS,
+    *IDS,
+    *shapes.PROMPTS,
+    *shapes.CHATS,
+    *shapes.MORE_OF_A_PROMPT,
+    "sample_idx",
+    *_FINISH,
+    *FACTS,
+    *columns.STEPS,
+}
 # Names of one response beside which `response` is not clear.
 _OF_MODELS = {*TEXTS} - {"response", "answer", "text", "content", "sample", "result", "message", "solution"}
 _SHOWN = 5
@@ -92,7 +83,7 @@ def read_response_rows(
     kind: Kind | None = None,
 ) -> Imported:
     """Read a file of responses; rows of one response have `sample_idx`, or are in the order of the samples."""
-    records = read_records(path, findings, rows_of, kind)
+    records = read_records(path, findings, shapes.rows_of, kind)
     rows = records.rows
     if records.kind in ("csv", "xlsx"):
         rows = [(number, _typed(raw, number, path.name, findings)) for number, raw in rows]
@@ -167,26 +158,32 @@ def _choose_fields(file: _File) -> bool:
         if path not in (None, NOT_SPLIT) and all(get(raw, path) is None for _, raw in file.rows):
             file.error("json", path, f"rows have no such field; they have {shown}", f"name one of them with {option}")
             return False
-    asking = (n for n in (*PROMPTS, *CHATS, *REQUESTS) if question_of(present.get(n)))
+    asking = (n for n in (*shapes.PROMPTS, *shapes.CHATS, *shapes.REQUESTS) if question_of(present.get(n)))
     file.prompt = options.prompt_field or next(asking, None)
     ids = {*IDS, *OTHER_IDS}.isdisjoint(present) and options.id_field is None
     if file.suite is not None and file.prompt is None and ids:
         message = f"rows have neither an id nor the text of their prompt; they have {shown}"
         file.error("json", IDS[0], message, "name the field of the prompts or their ids: --prompt-field or --id-field")
         return False
-    usual = [n for n in (*LISTS, *TEXTS) if n in present and n != file.prompt and _may_be_responses(n, present[n])]
+    usual = [
+        n for n in (*shapes.LISTS, *TEXTS) if n in present and n != file.prompt and _may_be_responses(n, present[n])
+    ]
     others = [n for n in present if n not in (*_KNOWN, *OTHER_IDS, file.prompt) and columns.may_be_texts(n)]
     others = [n for n in others if isinstance(present[n], str | list) and outputs_of(present[n])]
+    if file.prompt is None and options.field is not None and isinstance(present.get(options.field), list):
+        file.prompt = options.field if question_of(present[options.field]) else None  # conversations have both
     file.responses = [options.field] if options.field is not None else _responses_among(file, present, usual, others)
     if not file.responses:
-        counts = [(n, count) for n, count in filled.most_common() if n in (*usual, *others)][:_SHOWN]
+        lengths = {n: sum(len(o.text) for o in outputs_of(present[n]) or ()) for n in (*usual, *others)}
+        counts = sorted(((n, filled[n]) for n in lengths), key=lambda c: (-c[1], c[0] not in usual, -lengths[c[0]]))
+        counts = counts[:_SHOWN]
         message = f"which field holds the responses? {_listed(counts)}"
         hint = f"name it: {' or '.join(f'--field {n}' for n, _ in counts)}"
-        if not counts and (failure := failure_of(file.rows[0][1])):
+        if not counts and (failure := shapes.failure_of(file.rows[0][1])):
             message, hint = f"in row {file.rows[0][0]}, {failure}", "send the requests again"
         elif not counts:
             message, hint = f"no field looks like responses; rows have {shown}", "name their field: --field NAME"
-            if file.prompt in REQUESTS:
+            if file.prompt in shapes.REQUESTS:
                 hint = "these are requests: give the file of the replies, and this one with --prompts"
         file.error("json", "responses", message, hint)
     return bool(file.responses)
@@ -198,13 +195,16 @@ def _listed(counts: Sequence[tuple[str, int]]) -> str:
 
 def _responses_among(file: _File, present: Raw, usual: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return the field of the responses, or the columns that hold one each; none if it is not clear."""
-    ours = [name for name in OURS if name in usual or (name in present and name == LISTS[0])]
-    wide = columns.wide_columns([name for name, value in present.items() if isinstance(value, str)], TEXTS)
+    ours = [name for name in OURS if name in usual or (name in present and name == shapes.LISTS[0])]
+    texts = [name for name, value in present.items() if isinstance(value, str)]
+    wide = columns.wide_columns(texts, TEXTS) or (
+        [] if usual else columns.wide_columns([name for name in others if name in texts])
+    )
     if wide and (not ours or ours[0] in wide):
         message = f"{len(wide)} columns were read as the responses to a prompt: {', '.join(wide)}"
         file.warn("columns", wide[0], message, "if only one of them holds responses, name it with --field")
         return wide
-    chats = [name for name in CHATS if question_of(present.get(name))]
+    chats = [name for name in shapes.CHATS if question_of(present.get(name))]
     if not usual and not ours:
         return chats[:1]
     if ours:
@@ -297,7 +297,7 @@ def _outputs(file: _File, fields: Fields) -> list[Output] | None:
         item["model"] for item in items if isinstance(item, dict) and isinstance(item.get("model"), str)
     )
     outputs = outputs_of(value) if len(items) <= MAX_VALUES else None
-    failure = None if outputs and any(output.text for output in outputs) else failure_of(raw)
+    failure = None if outputs and any(output.text for output in outputs) else shapes.failure_of(raw)
     if len(models) > 1:
         message = f"has responses of {len(models)} systems: {', '.join(models)[:200]}"
         fields.problem(name, message, "write one row per response, with its system in a column: --by splits them")
@@ -315,7 +315,7 @@ def _outputs(file: _File, fields: Fields) -> list[Output] | None:
             if reasons is None or len(reasons) != len(outputs):
                 return None
         else:
-            reasons = [reason_of(raw)] * len(outputs)
+            reasons = [shapes.reason_of(raw)] * len(outputs)
         names = [name] if not items else [f"{name}[{i}]" for i in range(len(outputs))]
         pairs = zip(outputs, reasons, [*names, *[name] * len(outputs)], strict=False)
         checked = [(fields.checked_text(n, output.text), output.reason or reason) for output, reason, n in pairs]
@@ -333,8 +333,8 @@ def _question(file: _File, raw: Raw) -> Question | None:
     more = raw.get("input")
     if question and file.prompt == "instruction" and isinstance(more, str) and more.strip():
         question = question._replace(text=f"{question.text}\n\n{more}")
-    if question and question.system is None and not isinstance(value, str):
-        question = question._replace(system=system_of(raw))
+    if question and question.system is None and "system_prompt" not in raw:
+        question = question._replace(system=shapes.system_of(raw))
     return question
 
 
@@ -394,27 +394,27 @@ def _identified_by_text(file: _File, fields: Fields, text: str | None, name: Any
 def _questions(path: Path, findings: Findings) -> dict[str, tuple[Question, Raw]]:
     """Return the prompts of a second file by their ids, and what its rows state: of a batch, its requests."""
     asked: dict[str, tuple[Question, Raw]] = {}
-    for number, raw in read_records(path, findings, rows_of).rows:
+    for number, raw in read_records(path, findings, shapes.rows_of).rows:
         fields = Fields(raw, path.name, number, findings)
         name = next((str(raw[n]) for n in (IDS[0], *OTHER_IDS, IDS[1]) if raw.get(n) is not None), None)
-        question = question_of(next((raw[n] for n in REQUESTS[:3] if isinstance(raw.get(n), dict)), raw))
+        question = question_of(next((raw[n] for n in shapes.REQUESTS[:3] if isinstance(raw.get(n), dict)), raw))
         if name is None or question is None:
             fields.problem("body", "has no id" if name is None else "has no prompt", "give each prompt with its id")
         elif name in asked:
             fields.problem("custom_id", f"{name!r} is repeated", "give one prompt for each id")
         else:
-            asked[name] = question, settings_of(raw)
+            asked[name] = question, shapes.settings_of(raw)
     return asked
 
 
 def _note(file: _File, imported: Imported, raw: Raw, number: int, question: Question | None) -> None:
     """Record what a row states about the system, and its unused fields."""
     asked = file.asked[str(_id_of(file, raw))][1] if file.asked and question is not None else {}
-    stated = {name: value for name, value in (settings_of(raw) | {**asked}).items() if value is not None}
+    stated = {name: value for name, value in (shapes.settings_of(raw) | {**asked}).items() if value is not None}
     if question is not None and question.system:
         stated["system_prompt"] = question.system
     paths = (*file.responses, file.prompt or "prompt", file.options.id_field or "", file.options.by or "")
-    used = {*IDS, *OTHER_IDS, *_FINISH, *REASONS, "sample_idx", "error"}
+    used = {*IDS, *OTHER_IDS, *_FINISH, *shapes.REASONS, "sample_idx", "error"}
     used |= {path.partition(".")[0] for path in paths} | ({"input"} if file.prompt == "instruction" else set())
     in_settings = {name for name in stated if name not in raw}
     imported.note(number, stated | {**raw}, used | in_settings)
@@ -442,7 +442,7 @@ def _compare_prompts(
         return False
     if file.suite is not None or (_id_of(file, fields.raw) is not None and not file.by_text):
         return True
-    for name in MORE_OF_A_PROMPT:
+    for name in shapes.MORE_OF_A_PROMPT:
         value = fields.raw.get(name)
         known, row = earlier.setdefault((prompt_id, name), (value, fields.number))
         if name not in (file.prompt, *file.responses) and known != value:
@@ -466,7 +466,16 @@ def _is_line_repeated(fields: Fields, earlier: dict[tuple[str, str], tuple[Any, 
 def _check_file(file: _File, prompts: Sequence[str], questions: Sequence[Question | None]) -> None:
     """Report several systems in one file, a reference in place of responses, and a file concatenated with itself."""
     rows, name, options = [raw for _, raw in file.rows], file.responses[0], file.options
-    used = {file.prompt, *file.responses, *MORE_OF_A_PROMPT, *IDS, *OTHER_IDS, *_FINISH, *REASONS, "error"}
+    used = {
+        file.prompt,
+        *file.responses,
+        *shapes.MORE_OF_A_PROMPT,
+        *IDS,
+        *OTHER_IDS,
+        *_FINISH,
+        *shapes.REASONS,
+        "error",
+    }
     used |= {*columns.MODELS, *columns.STEPS} - ({options.by} if options.by == NOT_SPLIT else set())
     others = {n: [raw.get(n) for raw in rows] for n in dict.fromkeys(n for raw in rows for n in raw) if n not in used}
     found = None if options.by is not None else columns.merged_systems(others, prompts)

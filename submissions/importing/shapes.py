@@ -20,20 +20,12 @@ LISTS = (
 TEXTS = (
     *("response", "generation", "output", "completion", "sample", "text", "answer", "prediction", "generated_text"),
     *("generated", "output_text", "response_text", "model_answer", "model_output", "model_response", "actual_output"),
-    *("solution", "result", "content", "message", "reply"),
+    *("solution", "result", "content", "message", "reply", "pred", "hypothesis"),
 )
 OURS = (LISTS[0], LISTS[1], TEXTS[0])
 PROMPTS = (
-    "prompt",
-    "instruction",
-    "question",
-    "query",
-    "user_input",
-    "problem",
-    "origin_prompt",
-    "input",
-    "prompts",
-    "context",
+    *("prompt", "instruction", "question", "query", "user_input", "problem", "origin_prompt", "input", "inputs"),
+    *("prompts", "context"),
 )
 CHATS = ("messages", "conversations", "conversation", "dialogue", "contents")  # prompts, with responses or without
 IDS = ("prompt_id", "id")
@@ -104,13 +96,15 @@ def rows_of(document: Any) -> list[Any]:
     values = list(document.values()) if isinstance(document, dict) else []
     if rows is not None:
         return rows
-    if values and all(isinstance(value, list) for value in values):
-        if not asks and document.keys().isdisjoint({*LISTS, *TEXTS}):
-            return [{PROMPTS[0]: name, LISTS[0]: value} for name, value in document.items()]
-        if asks and len({len(value) for value in values}) == 1:
-            return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
-    if len(values) > 1 and all(isinstance(value, dict) for value in values):  # rows by their numbers
-        return [{"id": name} | value for name, value in document.items()]
+    asks_nothing = not asks and document.keys().isdisjoint({*LISTS, *TEXTS})
+    if asks_nothing and values and all(isinstance(value, list | str) for value in values):
+        return [{PROMPTS[0]: n, LISTS[0] if isinstance(v, list) else TEXTS[0]: v} for n, v in document.items()]
+    for kind in (list, dict) if asks else ():  # columns, as pandas writes them
+        if values and all(isinstance(value, kind) and len(value) == len(values[0]) for value in values):
+            cells = [value.values() if isinstance(value, dict) else value for value in values]
+            return [dict(zip(document, row, strict=True)) for row in zip(*cells, strict=True)]
+    if len(values) > 1 and all(isinstance(value, dict) for value in values):  # rows by their numbers or prompts
+        return [{PROMPTS[0] if " " in name else IDS[1]: name} | value for name, value in document.items()]
     return [document]
 
 

@@ -371,7 +371,7 @@ REFUSED: dict[str, Kind] = {
         apart(response="said"), r"which field holds the responses\? 4 rows have 'said' \(name it: --field said\)"
     ),
     "a reference by name": Kind(
-        [{"question": p, "answer": "gold", "generated": t} for p, t in PAIRS], "--field answer or --field generated"
+        [{"question": p, "answer": "gold", "generated": t} for p, t in PAIRS], "--field generated or --field answer"
     ),
     "a reference by its values": Kind(
         [{"question": p, "output": f"gold of {p}", "hyp": t} for p, t in PAIRS],
@@ -504,3 +504,29 @@ def test_what_an_api_marks_as_refused_and_what_was_removed_are_counted(tmp_path:
     system = taken(tmp_path / "d", READ["conversation with a system prompt"]).manifest
     assert system is not None
     assert system.generation.system_prompt == "Be brief."
+
+
+@pytest.mark.mirror
+def test_the_files_that_were_misread_are_read_or_refused(mirror: Path, tmp_path: Path) -> None:
+    folder = mirror / "inputs"
+    lists = (("A cat.", "A dog.", "A hamster.", "A cat, of course."), ("Lisbon", "Naples", "Genoa", "Lisbon, I think"))
+    refused = {
+        "generators": "several systems: model-a, model-b .*--by generator",
+        "gold_distinct": "--field answer or --field generated",
+        "oai_requests": "these are requests",
+    }
+    for path in sorted(folder.iterdir()):
+        name, asked = path.name.partition(".")[0], folder / "oai_requests.jsonl" if "logprobs" in path.name else None
+        known, out = KNOWN | {"suite": "own"}, tmp_path / name
+        arguments = (path, detect_format(path), out, known, find_toy, ImportOptions(prompts=asked))
+        if name in refused:
+            with pytest.raises(DivBenchError, match=refused[name]):
+                import_submission(*arguments)
+            continue
+        submission = import_submission(*arguments)[0].submission
+        assert submission is not None
+        read = [row.responses for row in submission.rows()][:2]
+        k = submission.manifest.generation.k
+        first = "A rabbit." if name == "think_div" else "A fish." if name == "wide" else lists[0][k - 1]
+        assert (read[0][0], read[0][-1]) == (lists[0][0], first), name
+        assert read[1][0].startswith("Lisbon"), name
