@@ -234,7 +234,9 @@ def write_packed(result: Result, table: pa.Table, out: Path) -> Result:
             write_statistics=False,
         )
         result = result.model_copy(update={"per_prompt_sha256": sha256_of(temporary / PER_PROMPT_FILE)})
-        (temporary / RESULT_FILE).write_bytes(canonical_json(result.model_dump(mode="json")) + b"\n")
+        # Fields with their default values are left out, so that a new field does not change the bytes.
+        written = {"schema_version": result.schema_version} | result.model_dump(mode="json", exclude_defaults=True)
+        (temporary / RESULT_FILE).write_bytes(canonical_json(written) + b"\n")
     return result
 
 
