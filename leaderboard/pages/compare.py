@@ -51,7 +51,7 @@ _EXCERPT = 120  # characters of a prompt in a table
 _RESPONSE = 420  # pixels
 _CHOOSE = "Choose two to four systems, and select a prompt to read their responses."
 _TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
-_METRICS = [name for name in PRESETS if name != "cost"]
+_METRICS = list(PRESETS)
 
 
 @dataclass(frozen=True, slots=True)

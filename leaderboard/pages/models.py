@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from datetime import datetime
+from functools import lru_cache, partial
 from math import isnan
 from typing import Any
 from urllib.parse import urlencode
@@ -258,7 +259,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             return gr.skip(), gr.skip()
         now = prompts.index(choices["prompt"]) if choices["prompt"] in prompts else -1
         asked = prompts[(now + 1) % len(prompts)]
-        return asked, _table(live, _ranked(live, measure, choices), measure.board, asked)
+        return asked, _rendered(live, measure, choices | {"prompt": asked})[1]
 
     stepped = another.click(
         step, list(every), [prompt, systems], trigger_mode="always_last", preprocess=False, queue=False, **QUIET
@@ -271,39 +272,47 @@ def content(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any])
     measure = _measurement(live.snapshot(), choices)
     if measure is None:
         return _nothing(page_text.NO_RESULTS)
-    board, column = measure.board, _column(measure, choices)
-    view = _ranked(live, measure, choices)
-    sentence = Markup('<p class="answer"><bdi>{}</bdi></p>').format(view.sentence)
+    board, column = measure.board, measure.board.column(choices["by"]) or measure.column
     scores, keep = live.scores(board), Filter.of(choices)
     columns, fact_names = columns_of(board, choices["show"], choices["columns"] or ())
     standing = scores.standings(column)
     systems = models_table(board, column, standing, columns, fact_names, keep, scores.bytes_a_response)
     preset = choices["show"] if choices["show"] in PRESETS else CUSTOM
     return [
-        str(sentence + picture(view, _system)),
-        _table(live, view, board, choices["prompt"]),
+        *_rendered(live, measure, choices),
         gr.Button(visible=bool(_prompts(board))),
-        _tinted_table(systems),
+        components.filled(systems.table),
         *components.files(downloads.write(systems.table.frame(), f"{board.name}-{preset}")),
         about_models(board, systems.entries, choices["since"] or ""),
         components.filled(columns_table(board)),
     ]
 
 
-def _ranked(live: LiveResults, measure: Measurement, choices: Mapping[str, Any]) -> Ranking:
-    board, column = measure.board, _column(measure, choices)
-    others = beside(live.snapshot().boards, board, column)
-    return ranking(board, column, live.scores(board).standings(column), Filter.of(choices).takes, others)
+def _rendered(live: LiveResults, measure: Measurement, choices: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the answer with its picture, and the ranking; what was rendered since the last refresh is reused."""
+    column, asked = measure.board.column(choices["by"]) or measure.column, choices["prompt"]
+    return _rendering(live, live.snapshot().as_of, measure.board.name, column.label, Filter.of(choices), asked)
 
 
-def _table(live: LiveResults, view: Ranking, board: Board, prompt_id: Any) -> str:
-    """Render the ranking with examples, and how far estimates are from judged values."""
+@lru_cache(maxsize=32)  # the date stands for the results, and for texts that may be downloaded meanwhile
+def _rendering(
+    live: LiveResults, as_of: datetime, name: str, label: str, keep: Filter, prompt_id: str | None
+) -> tuple[str, str]:
+    snapshot = live.snapshot()
+    boards, board = snapshot.boards, snapshot.board(name)
+    column = None if board is None else board.column(label) or ranking_column(board)
+    if board is None or column is None:  # the results changed meanwhile
+        return "", ""
+    standing, others = live.scores(board).standings(column), beside(boards, board, column)
+    view = ranking(board, column, standing, keep.takes, others)
+    sentence = Markup('<p class="answer"><bdi>{}</bdi></p>').format(view.sentence)
     prompt = next((p for p in _prompts(board) if p.prompt_id == prompt_id), None)
     found, reason = ({}, NO_TEXTS) if prompt is None else examples(view, prompt.prompt_id)
-    line = accuracy_line(accuracy(live.snapshot().boards, board.suite, board.k))
+    line = accuracy_line(accuracy(boards, board.suite, board.k))
     wrong = line and Markup('<a href="metrics">How wrong are we?</a> {}').format(line)
     asked = "" if prompt is None else shortened(prompt.text, _LETTERS)
-    return str(ranking_table(view, _system, asked, found, [wrong, reason], compare=True))
+    table = ranking_table(view, _system, asked, found, [wrong, reason], compare=True)
+    return str(sentence + picture(view, _system)), str(table)
 
 
 def examples(view: Ranking, prompt_id: str) -> tuple[dict[tuple[str, str], tuple[str, ...]], str]:
@@ -344,18 +353,6 @@ def _nothing(reason: str) -> list[Any]:
 
 def _system(board: str, system: str) -> str:
     return f"system?{urlencode({'table': board, 'system': system})}"
-
-
-def _column(measure: Measurement, choices: Mapping[str, Any]) -> Column:
-    return measure.board.column(choices["by"]) or measure.column
-
-
-def _tinted_table(systems: ModelsTable) -> Any:
-    """Show the table; the rows of people and known-bad baselines are tinted, which their type says in words."""
-    tints = {"human": components.tinted("#009e73", 13), "baseline": components.tinted("#e69f00", 15)}
-    types = [entry.result.manifest.system.type for entry in systems.entries]
-    styling = [[tints.get(kind, "")] * len(systems.table.columns) for kind in types]
-    return components.filled(systems.table, styling=styling)
 
 
 def measurements(boards: Sequence[Board], suite: str | None, k: int) -> list[Measurement]:

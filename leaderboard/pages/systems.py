@@ -33,9 +33,7 @@ COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off"
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # Without d_can and a_n, because results of the bundled language model should not be published.
     "overview": ((*DIVERSITY[:6], *QUALITY[:2], "mean_head_quality_reported", "valid_share"), ("type", "mode")),
-    "diversity": (DIVERSITY, ("type", "mode")),
     "quality": ((*QUALITY, "distinct_k", "valid_distinct_k_reported", "distinct_k_reported"), ("type", "mode")),
-    "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),
     "everything": ((), ("type", "mode", "open_weights", "licence", "date", *COST, "older_results", "signature")),
 }
 CUSTOM = "custom"  # the preset of the columns that the visitor chooses

@@ -73,7 +73,7 @@ def test_everything_begins_with_metrics_and_has_no_empty_column(board: Board) ->
 def test_the_mean_length_of_responses_is_counted_in_bytes(board: Board, results: Path) -> None:
     from submissions.checking.validate import open_submission
 
-    made = _table(board, preset="cost")
+    made = _table(board)
     place = made.table.columns.index("bytes_a_response")
     shown = dict(zip((row[0] for row in made.table.values), (row[place] for row in made.table.values), strict=True))
     submission, _, _ = open_submission(results.parent / "submissions" / "varied")
