@@ -49,6 +49,7 @@ COMMANDS = (
     Command("demo", "leaderboard.commands", "demo", "Start"),
     Command("quick", "leaderboard.quick_command", "quick", "Start"),
     Command("data", "datasets_build.commands", "app", "Start"),
+    Command("data lm-eval-tasks", "divbench.integrations.lm_eval_tasks", "lm_eval_tasks", "Start"),
     Command("import", "submissions.commands", "import_", "Start"),
     Command("validate", "submissions.commands", "validate", "Start"),
     Command("generate", "benchmark.generation.commands", "generate", "Score"),
@@ -126,10 +127,11 @@ def build(named: Sequence[str] = ()) -> typer.Typer:
         first, _, second = command.words.partition(" ")
         if second:
             if first not in groups:
-                groups[first] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS[first])
+                groups[first] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS.get(first))
                 app.add_typer(groups[first], name=first, rich_help_panel=command.panel)
             groups[first].command(second)(target)
         elif isinstance(target, typer.Typer):
+            groups[first] = target
             app.add_typer(target, name=first, rich_help_panel=command.panel)
         else:
             app.command(first, rich_help_panel=command.panel)(target)

@@ -62,3 +62,14 @@ def group_scorer(metrics: tuple[str, ...], profile: str | None) -> GroupScorer:
         raise ConfigurationError("no metric is named", f"name some, such as {HEADLINES}")
     chosen, selected = choose_metrics(metrics, profile)
     return GroupScorer(chosen, selected, ScoringBackends(chosen))
+
+
+class CollapseWarning(UserWarning):
+    """The model's responses have become much less diverse than at first, or have lost their values."""
+
+
+def check_headline(metric: Metric) -> None:
+    """Check that losing a share of a metric's value means less diversity."""
+    if metric.direction != 1 or metric.bounds[0] is None or metric.bounds[0] < 0:
+        hint = "choose a headline that is never negative and higher for more diverse, such as distinct_k"
+        raise ConfigurationError(f"a collapse cannot be seen as a share of {metric.id} that is lost", hint)

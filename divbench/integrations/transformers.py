@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from transformers import Trainer, TrainerCallback
 
-from benchmark.metrics.metric import Metric, Missing
+from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import bootstrap_means
 from benchmark.scoring.inputs import score_sets
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from divbench.core.errors import ConfigurationError
+from divbench.integrations.groups import CollapseWarning, check_headline
 from divbench.scores import choose_metrics
 
 CHEAP = ("distinct_n", "self_bleu", "unique_1grams")
@@ -29,10 +30,6 @@ SAMPLING: Mapping[str, Any] = MappingProxyType(
     {"max_new_tokens": 64, "temperature": 1.0, "do_sample": True, "top_k": 0}
 )
 _FEWEST_PROMPTS = 4  # intervals from fewer are useless
-
-
-class CollapseWarning(UserWarning):
-    """The model's responses have become much less diverse than before training, or have lost their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +123,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         named = [headline, *([metrics] if isinstance(metrics, str) else metrics)]
         light = {metric.id for metric in find_profile("lexical").metrics()}  # no other model beside the one in training
         profile, self._metrics = choose_metrics(named, "lexical" if light.issuperset(named) else None)
-        _check_headline(next(metric for metric in self._metrics if metric.id == headline))
+        check_headline(next(metric for metric in self._metrics if metric.id == headline))
         self._backends = ScoringBackends(profile)
         self._k, self._every, self._headline = k, every, headline
         self._sampling = {**SAMPLING, **sampling}
@@ -212,13 +209,6 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
                 new = ids[:, inputs["input_ids"].shape[1] :]
                 sampled.append(tuple(tokeniser.batch_decode(new, skip_special_tokens=True)))
         return sampled
-
-
-def _check_headline(metric: Metric) -> None:
-    """Check that losing a share of a metric's value means less diversity."""
-    if metric.direction != 1 or metric.bounds[0] is None or metric.bounds[0] < 0:
-        hint = "choose a headline that is never negative and higher for more diverse, such as distinct_k"
-        raise ConfigurationError(f"a collapse cannot be seen as a share of {metric.id} that is lost", hint)
 
 
 @contextmanager
