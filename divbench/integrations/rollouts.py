@@ -123,6 +123,7 @@ class DiversityReward:
         self._last: deque[float] = deque(maxlen=window)
         self.changes: list[Change] = []
         self.seconds = 0.0
+        self._scored([("", "one"), ("", "two")], [[0, 1]])  # loads all models, so that what fails fails before training
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **kwargs: Any) -> list[float | None]:
         """Return a reward for each completion, as TRL's trainers ask for it, and log by their `log_metric`."""

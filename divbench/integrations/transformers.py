@@ -63,7 +63,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
     lost more than `drop` of its first value: the 95% bootstrap interval over prompts of (value − (1 − drop) × first
     value) is below 0 in `patience` measurements in a row, or more than `drop` of the prompts have lost their value, as
     when all responses are blank. Training is not affected, nor is what the trainer logs: random states are restored. A
-    warning says if no collapse could be seen from the first measurement.
+    warning says if no collapse could be seen from the first measurement. Where each process has a part of the model
+    (FSDP 2, DeepSpeed's ZeRO-3), all sample the same responses and the first scores them; version 1 of FSDP is refused.
 
     Args:
         trainer: Trainer that the callback is added to; its tokeniser is used.
@@ -132,6 +133,9 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Measure the model before training."""
+        if any(type(module).__name__ == "FullyShardedDataParallel" for module in kwargs["model"].modules()):
+            hint = "use version 2 (fsdp_version: 2), or divbench.integrations.rollouts, which samples nothing"
+            raise ConfigurationError("a model under version 1 of FSDP cannot generate", hint)
         self._measure(state, control, kwargs["model"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -146,12 +150,18 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         return len(last) == self._patience and all(measurement.collapsed for measurement in last)
 
     def _measure(self, state: Any, control: Any, model: Any) -> None:
-        if not state.is_world_process_zero:
-            return
+        """Sample on the first process, on all where each has a part of the model; score and log on the first."""
         python_random = random.getstate()  # libraries that are first imported here, such as rich, draw from it
-        sets = [ResponseSet(prompt, texts) for prompt, texts in zip(self._prompts, self._sample(model), strict=True)]
-        rows = score_sets(self._backends.materials(sets, self._metrics), self._metrics, list(self._prompts))
+        sampled = self._sample(model) if state.is_world_process_zero or _is_sharded(model) else []
+        if state.is_world_process_zero:
+            self._score(sampled, state, control)
         random.setstate(python_random)
+        if self._stop:  # all stop at the same step, or the others would wait for the first
+            control.should_training_stop = _as_on_the_first(control.should_training_stop)
+
+    def _score(self, sampled: Sequence[tuple[str, ...]], state: Any, control: Any) -> None:
+        sets = [ResponseSet(prompt, texts) for prompt, texts in zip(self._prompts, sampled, strict=True)]
+        rows = score_sets(self._backends.materials(sets, self._metrics), self._metrics, list(self._prompts))
         columns = {m.id: [_number(row[m.id]) for row in rows] for m in self._metrics}
         means = {name: float(np.nanmean(column)) for name, column in columns.items() if np.isfinite(column).any()}
         now = tuple(columns[self._headline])
@@ -198,13 +208,17 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
                 )
                 for text in texts
             ]
-        sampled = []
+        sampled, is_sharded = [], _is_sharded(model)
         with _as_before(model):
             for text in texts:
                 inputs = tokeniser(text, return_tensors="pt", add_special_tokens=text in self._prompts).to(model.device)
                 inputs.pop("token_type_ids", None)
                 ids = model.generate(
-                    **inputs, **self._sampling, num_return_sequences=self._k, pad_token_id=_pad(tokeniser)
+                    **inputs,
+                    **self._sampling,
+                    num_return_sequences=self._k,
+                    pad_token_id=_pad(tokeniser),
+                    synced_gpus=is_sharded,  # each forward pass needs all processes
                 )
                 new = ids[:, inputs["input_ids"].shape[1] :]
                 sampled.append(tuple(tokeniser.batch_decode(new, skip_special_tokens=True)))
@@ -231,7 +245,28 @@ def _as_before(model: Any) -> Iterator[None]:
             yield
         finally:
             model.config.use_cache, model.generation_config = caches, config
+            if hasattr(model, "reshard"):  # FSDP 2 keeps the root's parameters whole after a forward pass
+                model.reshard()
             model.train(was_training)
+
+
+def _is_sharded(model: Any) -> bool:
+    """Whether parts of the parameters are on other processes, as under FSDP 2 and DeepSpeed's ZeRO-3."""
+    from torch.distributed.fsdp import FSDPModule
+
+    modules = any(isinstance(module, FSDPModule) for module in model.modules())
+    return modules or any(hasattr(parameter, "ds_id") for parameter in model.parameters())
+
+
+def _as_on_the_first(decision: bool) -> bool:
+    """Return what the first process decided."""
+    import torch.distributed as dist
+
+    if not dist.is_available() or not dist.is_initialized():
+        return decision
+    decisions = [decision]
+    dist.broadcast_object_list(decisions, src=0)
+    return decisions[0]
 
 
 def _pad(tokeniser: Any) -> int | None:

@@ -1,7 +1,11 @@
 """A tiny model that is trained to collapse raises the alarm; ten that are not stay silent; training is unchanged."""
 
+import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -207,3 +211,25 @@ def test_options_that_cannot_work_are_refused_at_once(tmp_path: Path) -> None:
     for headline in ("self_bleu", "eigenscore_output", "largest_class_share"):  # of which less, or negative, is usual
         with pytest.raises(ConfigurationError, match=f"a collapse cannot be seen as a share of {headline}"):
             DiversityCallback(trainer, PROMPTS, headline=headline)
+
+
+def test_a_model_in_parts_on_two_processes_is_sampled_on_both_and_scored_on_the_first(tmp_path: Path) -> None:
+    script = Path(__file__).with_name("sharded_runs.py")
+    run = subprocess.run(
+        [sys.executable, script, tmp_path], capture_output=True, encoding="utf-8", timeout=240, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert {"diversity/valid_distinct_k", "diversity/distinct_n"} <= first["logged"].keys()
+    assert (first["measured"], second["measured"]) == (2, 0)
+    assert first["stops"] is second["stops"] is True  # as the first decides
+    assert first["weights"] == second["weights"]
+
+
+def test_version_1_of_fsdp_is_refused_before_training(tmp_path: Path) -> None:
+    class FullyShardedDataParallel(torch.nn.Module):
+        """Named as torch's, which needs a GPU."""
+
+    callback = measuring(tmp_path, ["a", "b"])
+    with pytest.raises(ConfigurationError, match="version 1 of FSDP cannot generate"):
+        callback.on_train_begin(None, SimpleNamespace(), None, model=FullyShardedDataParallel())

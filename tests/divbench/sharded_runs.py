@@ -1,0 +1,50 @@
+"""The callback of a training run with a model in two parts, for `test_training_callback`: two processes on a CPU."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+from transformers import TrainerControl
+
+from divbench.integrations.transformers import DiversityCallback
+from tests.benchmark.lms import model_of, tokeniser
+
+PROMPTS = ["Name a pet.", "Name a colour.", "Say hello.", "Tell a joke."]
+
+
+def work(rank: int, folder: str) -> None:
+    store = dist.FileStore(f"{folder}/store", 2)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    logged: dict[str, float] = {}
+
+    class Callback(DiversityCallback):
+        def _log(self, values: dict[str, float], control: Any) -> None:
+            logged.update(values)
+
+    made: Any = tokeniser("merging")
+    made.pad_token = made.pad_token or made.eos_token
+    sampling = {"max_new_tokens": 4}
+    callback = Callback(SimpleNamespace(processing_class=made), PROMPTS, k=3, every=1, sampling=sampling, stop=True)
+    model = model_of("merging")
+    for block in model.model.layers:
+        fully_shard(block)
+    fully_shard(model)
+    state = SimpleNamespace(is_world_process_zero=rank == 0, global_step=0)
+    control = TrainerControl()
+    callback.on_train_begin(None, state, control, model=model)
+    state.global_step = 1
+    control.should_training_stop = rank == 0  # as if the first had seen a collapse
+    callback.on_step_end(None, state, control, model=model)
+    weights = next(model.parameters()).full_tensor().sum().item()
+    done = {"logged": logged, "stops": control.should_training_stop, "measured": len(callback.measured)}
+    Path(folder, f"{rank}.json").write_text(json.dumps(done | {"weights": weights}))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(work, args=(sys.argv[1],), nprocs=2)
