@@ -125,6 +125,11 @@ class Profile:
         return self.validity if self.validity.scores_from is None and self.stated is None else None
 
     @property
+    def has_validity(self) -> bool:
+        """Whether validity is stated, or there are models to judge it: words alone do not tell."""
+        return self.estimates is None or self.embedder is not None
+
+    @property
     def has_models(self) -> bool:
         """Whether the profile has any model."""
         return bool(self.embedder or self.causal_lm or self.pair_scorers or self.reward)
@@ -188,8 +193,7 @@ class Profile:
             source.name == "partition+rewards"
             and isinstance(self.quality, HFRewardSpec)
             and not self.quality.has_scale,
-            # Words alone do not tell whether a response does what was asked.
-            "validity" in source.sources and self.estimates is not None and self.embedder is None,
+            "validity" in source.sources and not self.has_validity,
             source.whole_curve and not self.orders.whole_curve,
             source.only is not None and source.only != self.embedder,
             "internals" in source.sources and not internals,

@@ -10,6 +10,7 @@ from benchmark.scoring.inputs import Materials, Value, score_sets
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.results import signature_line
 from benchmark.surprisal.engine import ResponseSet
+from benchmark.validity.stated import Verdicts
 from divbench.core.errors import ConfigurationError
 from divbench.scores import choose_metrics
 
@@ -45,10 +46,11 @@ class GroupScorer:
         prompts: Sequence[str],
         groups: Sequence[Sequence[str]],
         finish_reasons: Sequence[Sequence[str | None]] | None = None,
+        verdicts: Sequence[Verdicts] | None = None,
     ) -> Materials:
         """Run the models on groups of responses."""
         sets = [ResponseSet(prompt, tuple(texts)) for prompt, texts in zip(prompts, groups, strict=True)]
-        return self._backends.materials(sets, self.metrics, finish_reasons=finish_reasons)
+        return self._backends.materials(sets, self.metrics, finish_reasons=finish_reasons, verdicts=verdicts)
 
     def values(self, materials: Materials) -> list[dict[str, Value]]:
         """Return the value of each metric, or the reason why it is missing, for each group."""
@@ -56,11 +58,11 @@ class GroupScorer:
 
 
 @cache
-def group_scorer(metrics: tuple[str, ...], profile: str | None) -> GroupScorer:
-    """Return the scorer of a profile's metrics; the profile as in `divbench.score`."""
+def group_scorer(metrics: tuple[str, ...], profile: str | None, stated: str | None = None) -> GroupScorer:
+    """Return the scorer of a profile's metrics; the profile as in `divbench.score`, `stated` as in `Profile.stated`."""
     if not metrics:
         raise ConfigurationError("no metric is named", f"name some, such as {HEADLINES}")
-    chosen, selected = choose_metrics(metrics, profile)
+    chosen, selected = choose_metrics(metrics, profile, stated)
     return GroupScorer(chosen, selected, ScoringBackends(chosen))
 
 

@@ -3,7 +3,8 @@
 TRL (GRPO, RLOO and others that call reward functions); with weight 0 it only monitors:
 
     from divbench.integrations.rollouts import DiversityReward
-    GRPOTrainer(..., reward_funcs=[correct, DiversityReward()], args=GRPOConfig(reward_weights=[1.0, 0.0], ...))
+    monitor = DiversityReward(quality=correct, gate=1)  # counts different completions that are correct
+    GRPOTrainer(..., reward_funcs=[correct, monitor], args=GRPOConfig(reward_weights=[1.0, 0.0], ...))
 
 verl, in its configuration, with one reward worker, so that a group is not split:
 
@@ -22,6 +23,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -33,8 +35,8 @@ from benchmark.validity.backend import Reasons
 from divbench.core.errors import ConfigurationError, InputError, counted
 from divbench.integrations.groups import CollapseWarning, check_headline, group_scorer, metric_names
 
-_VALIDITY = "valid_distinct_k"  # brings classes and reasons, from which rewards are made
 Quality = Callable[..., Sequence[float | None]]
+Made = tuple[str, str, float | None]  # prompt, completion and its quality
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +75,19 @@ class DiversityReward:
     in a row. No completion is sampled for it.
 
     A completion's reward is the share of the others in its group that say something else, times its quality; 0 if it is
-    not valid, is blank, or has a quality below the gate. None if validity cannot be judged. With several processes each
-    scores some groups, and all log the same.
+    blank or not valid. None if validity cannot be judged. With several processes each scores some groups, and all log
+    the same.
 
     Args:
         metrics: Ids of metrics, separated by commas or as a list; the headline is added.
-        profile: Name of a profile; `lexical` needs no model and takes milliseconds.
-        quality: Another reward function, called with the same arguments; None: 1 for each valid completion.
-        gate: Lowest quality that is rewarded.
+        profile: Name of a profile. `lexical` needs no model and takes milliseconds; it knows what is valid only by
+            `quality`. `semantic` estimates it, with an embedder beside the model in training.
+        quality: Another reward function, called with the same arguments, which says with `gate` what is valid; None:
+            the profile judges, and each valid completion has a quality of 1.
+        gate: Lowest quality of a valid completion, such as 1 for a reward of 0 or 1; part of the signatures.
         k: Size of a group; None: all completions to a prompt in a step. Needed where prompts repeat within a step.
-        headline: Id of the metric that shows a collapse; never negative, and higher for more diverse.
+        headline: Id of the metric that shows a collapse; never negative, and higher for more diverse. None:
+            `valid_distinct_k` if validity is known (different correct completions, with `quality`), else `distinct_k`.
         window: Number of groups in the first and the last window.
         drop: Share of the headline whose loss is a collapse.
         patience: Number of steps in a row.
@@ -105,50 +110,50 @@ class DiversityReward:
         metrics: str | Sequence[str] = "distinct_n",
         profile: str | None = "lexical",
         quality: Quality | None = None,
-        gate: float = -math.inf,
+        gate: float | None = None,
         k: int | None = None,
-        headline: str = _VALIDITY,
+        headline: str | None = None,
         window: int = 32,
         drop: float = 0.5,
         patience: int = 3,
     ) -> None:
         if not 0 < drop < 1 or window < 8 or patience < 1 or (k is not None and k < 2):
             raise ConfigurationError("drop is in (0, 1), window at least 8, patience 1, k 2", "fix the options")
-        self._scorer = group_scorer(tuple(dict.fromkeys((headline, *metric_names(metrics), _VALIDITY))), profile)
+        if (quality is None) != (gate is None):
+            raise ConfigurationError(
+                "quality needs a gate, and a gate quality", "give the lowest of a valid completion"
+            )
+        has_validity = quality is not None or profile not in ("lexical", "syntax")
+        self._headline = headline or ("valid_distinct_k" if has_validity else "distinct_k")
+        classes = "valid_distinct_k" if has_validity else "distinct_k"  # from which rewards are made
+        names = tuple(dict.fromkeys((self._headline, *metric_names(metrics), classes)))
+        self._scorer = group_scorer(names, profile, None if gate is None else f"quality-from-{gate:.12g}")
         check_headline(self._scorer.metrics[0])
         self.signatures = self._scorer.signatures
         self._quality, self._gate, self._k = quality, gate, k
-        self._headline, self._drop, self._patience = headline, drop, patience
+        self._drop, self._patience = drop, patience
         self._first: list[float] = []
         self._last: deque[float] = deque(maxlen=window)
         self.changes: list[Change] = []
         self.seconds = 0.0
-        self._scored([("", "one"), ("", "two")], [[0, 1]])  # loads all models, so that what fails fails before training
+        self._scored(
+            [("", "one", 1.0), ("", "two", 1.0)], [[0, 1]]
+        )  # loads all models: what fails, fails before training
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **kwargs: Any) -> list[float | None]:
         """Return a reward for each completion, as TRL's trainers ask for it, and log by their `log_metric`."""
-        values, rewards = self._measured(
-            prompts, completions, getattr(kwargs.get("trainer_state"), "global_step", None)
-        )
+        step = getattr(kwargs.get("trainer_state"), "global_step", None)
+        values, rewards = self.measure(prompts, completions, self._qualities(prompts, completions, kwargs), step)
         if (log := kwargs.get("log_metric")) is not None:
             for name, value in values.items():
                 log(name, value)
-        if self._quality is None:
-            return rewards
-        qualities = list(self._quality(prompts=prompts, completions=completions, **kwargs))
-        if len(qualities) != len(rewards):
-            message = f"quality gave {len(qualities)} values for {counted(len(rewards), 'completion')}"
-            raise InputError(message, "give one for each")
-        if wrong := [q for q in qualities if q is not None and not math.isfinite(q)]:
-            raise InputError(f"quality gave {wrong[0]}, not a finite number", "give numbers, None for no quality")
-        return [
-            None if reward is None or q is None else reward * q if q >= self._gate else 0.0
-            for reward, q in zip(rewards, qualities, strict=True)
-        ]
+        return rewards
 
-    def observe(self, prompts: Sequence[Any], completions: Sequence[Any], step: int | None = None) -> dict[str, float]:
+    def observe(
+        self, prompts: Sequence[Any], completions: Sequence[Any], step: int | None = None, **kwargs: Any
+    ) -> dict[str, float]:
         """Measure the completions of a step, given with the prompt of each, and return the values by name."""
-        return self._measured(prompts, completions, step)[0]
+        return self.measure(prompts, completions, self._qualities(prompts, completions, kwargs), step)[0]
 
     @property
     def collapsed(self) -> bool:
@@ -156,24 +161,33 @@ class DiversityReward:
         last = self.changes[-self._patience :]
         return len(last) == self._patience and all(change.collapsed for change in last)
 
-    def _measured(
-        self, prompts: Sequence[Any], completions: Sequence[Any], step: int | None
+    def _qualities(
+        self, prompts: Sequence[Any], completions: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Sequence[float | None] | None:
+        return None if self._quality is None else self._quality(prompts=prompts, completions=completions, **kwargs)
+
+    def measure(
+        self,
+        prompts: Sequence[Any],
+        completions: Sequence[Any],
+        qualities: Sequence[float | None] | None = None,
+        step: int | None = None,
     ) -> tuple[dict[str, float], list[float | None]]:
+        """Measure the completions of a step: the values by name, and a reward for each completion."""
         started = time.perf_counter()
         if len(prompts) != len(completions) or not completions:
             message = f"{counted(len(prompts), 'prompt')} for {counted(len(completions), 'completion')}"
             raise InputError(message, "give each completion its prompt, and at least one group")
-        own = [
-            (_text(prompt, "user"), _text(made, "assistant")) for prompt, made in zip(prompts, completions, strict=True)
-        ]
+        marks = _checked([1.0] * len(completions) if qualities is None else list(qualities), len(completions))
+        pairs = zip(prompts, completions, marks, strict=True)
+        own = [(_text(prompt, "user"), _text(made, "assistant"), mark) for prompt, made, mark in pairs]
         ranks = _gathered(own)
         rank = next(i for i, part in enumerate(ranks) if part is own)
-        texts = [pair for part in ranks for pair in part]
-        groups = self._groups(texts)
-        mine = self._scored(texts, groups[rank :: len(ranks)])
-        by_rank = _gathered(mine)
+        all_made = [made for part in ranks for made in part]
+        groups = self._groups(all_made)
+        by_rank = _gathered(self._scored(all_made, groups[rank :: len(ranks)]))
         scored = [by_rank[i % len(ranks)][i // len(ranks)] for i in range(len(groups))]
-        rewards: list[float | None] = [None] * len(texts)
+        rewards: list[float | None] = [None] * len(all_made)
         for group, (_, of_group) in zip(groups, scored, strict=True):
             for position, reward in zip(group, of_group, strict=True):
                 rewards[position] = reward
@@ -182,10 +196,10 @@ class DiversityReward:
         self.seconds += time.perf_counter() - started
         return values, rewards[start : start + len(own)]
 
-    def _groups(self, texts: Sequence[tuple[str, str]]) -> list[list[int]]:
+    def _groups(self, made: Sequence[Made]) -> list[list[int]]:
         """Group positions of completions by prompt, and by k if it is given."""
         by_prompt: dict[str, list[int]] = {}
-        for position, (prompt, _) in enumerate(texts):
+        for position, (prompt, *_) in enumerate(made):
             by_prompt.setdefault(prompt, []).append(position)
         groups = []
         for positions in by_prompt.values():
@@ -193,28 +207,29 @@ class DiversityReward:
             groups += [positions[start : start + size] for start in range(0, len(positions), size)]
         for group in groups:
             if len(group) < 2 or (self._k is not None and len(group) < self._k):
-                message = f"the prompt {texts[group[0]][0][:40]!r} has a group of {counted(len(group), 'completion')}"
+                message = f"the prompt {made[group[0]][0][:40]!r} has a group of {counted(len(group), 'completion')}"
                 raise InputError(message, "sample several to each prompt in one step, and give their number as k")
         return groups
 
     def _scored(
-        self, texts: Sequence[tuple[str, str]], groups: Sequence[Sequence[int]]
+        self, made: Sequence[Made], groups: Sequence[Sequence[int]]
     ) -> list[tuple[dict[str, float], list[float | None]]]:
         """Return the values of each group, NaN for missing ones, and the rewards of its completions."""
         if not groups:
             return []
-        materials = self._scorer.materials(
-            [texts[group[0]][0] for group in groups], [[texts[i][1] for i in group] for group in groups]
-        )
+        texts, marks = ([[made[i][part] for i in group] for group in groups] for part in (1, 2))
+        gate = self._gate
+        verdicts = None if gate is None else [tuple(None if q is None else q >= gate for q in row) for row in marks]
+        materials = self._scorer.materials([made[group[0]][0] for group in groups], texts, verdicts=verdicts)
         rows = self._scorer.values(materials)
+        parts = materials.partitions or ()
+        reasons = materials.reasons if self._scorer.profile.has_validity else [(None,) * len(row) for row in texts]
         return [
             (
                 {name: value if isinstance(value, float) else math.nan for name, value in row.items()},
-                _shares(partition, reasons, len(group)),
+                _rewards(partition, why, qualities),
             )
-            for row, group, partition, reasons in zip(
-                rows, groups, materials.partitions or (), materials.reasons or (), strict=True
-            )
+            for row, partition, why, qualities in zip(rows, parts, reasons or (), marks, strict=True)
         ]
 
     def _summary(self, rows: Sequence[Mapping[str, float]], step: int | None) -> dict[str, float]:
@@ -245,15 +260,27 @@ class DiversityReward:
         return values
 
 
-def _shares(partition: Partition | Missing, reasons: Reasons | Missing, k: int) -> list[float | None]:
-    """Return for each valid completion the share of the others that say something else; 0 for the invalid ones."""
+def _rewards(
+    partition: Partition | Missing, reasons: Reasons | Missing, qualities: Sequence[float | None]
+) -> list[float | None]:
+    """Return for each valid completion the share of the others that say something else, times its quality."""
+    k = len(qualities)
     if isinstance(partition, Missing) or isinstance(reasons, Missing):
         return [None] * k
     sizes = Counter(partition.labels)
     return [
-        0.0 if label is None or reason is not None else (k - sizes[label]) / (k - 1)
-        for label, reason in zip(partition.labels, reasons, strict=True)
+        0.0 if label is None or reason is not None or quality is None else quality * (k - sizes[label]) / (k - 1)
+        for label, reason, quality in zip(partition.labels, reasons, qualities, strict=True)
     ]
+
+
+def _checked(qualities: list[float | None], completions: int) -> list[float | None]:
+    if len(qualities) != completions:
+        message = f"quality gave {len(qualities)} values for {counted(completions, 'completion')}"
+        raise InputError(message, "give one for each")
+    if wrong := [q for q in qualities if q is not None and not math.isfinite(q)]:
+        raise InputError(f"quality gave {wrong[0]}, not a finite number", "give numbers, None for no quality")
+    return qualities
 
 
 def _text(given: Any, role: str) -> str:
@@ -290,7 +317,8 @@ def _for_verl(k: int, options: tuple[tuple[str, Any], ...]) -> DiversityReward:
     return DiversityReward(k=k, **dict(options))
 
 
-_WAITING: dict[str, list[tuple[str, asyncio.Future[dict[str, float]]]]] = {}
+_WAITING: dict[str, list[tuple[dict[str, Any], asyncio.Future[dict[str, float]]]]] = {}
+_OPTIONS = ("metrics", "profile", "headline", "window", "drop", "patience", "gate")  # verl adds others of its own
 
 
 async def compute_score(
@@ -298,19 +326,19 @@ async def compute_score(
 ) -> dict[str, float]:
     """Reward a completion of verl as `DiversityReward` does, once the k completions to its prompt are there.
 
-    The prompt is `extra_info["prompt"]`, or is known by `extra_info["index"]`. Options are those of `DiversityReward`,
+    The prompt is `extra_info["prompt"]`, or known by `extra_info["index"]`. Options: those of `DiversityReward`;
+    `quality`, a reward function of verl's form as `MODULE:NAME`, such as `verl.utils.reward_score:default_compute_score`;
     and `timeout`, the seconds to wait for a group. The group's values are beside the score, as `diversity/…`.
     """
-    timeout = options.pop("timeout", 600)
-    prompt = _verl_prompt(data_source, extra_info)
+    timeout, prompt = options.pop("timeout", 600), _verl_prompt(data_source, extra_info)
+    given = {"solution_strs": solution_str, "ground_truths": ground_truth, "extra_infos": extra_info}
     waiting = _WAITING.setdefault(prompt, [])
     reply: asyncio.Future[dict[str, float]] = asyncio.get_running_loop().create_future()
-    waiting.append((solution_str, reply))
+    waiting.append((given, reply))
     if len(waiting) == k:
         del _WAITING[prompt]
-        texts = [text for text, _ in waiting]
-        rows = compute_scores([data_source] * k, texts, [None] * k, [{"prompt": prompt}] * k, k=k, **_plain(options))
-        for (_, other), row in zip(waiting, rows, strict=True):
+        columns = {name: [each[name] for each, _ in waiting] for name in given}
+        for (_, other), row in zip(waiting, compute_scores([data_source] * k, **columns, k=k, **options), strict=True):
             other.set_result(row)
     try:
         return await asyncio.wait_for(reply, timeout)
@@ -326,21 +354,22 @@ def compute_scores(
     extra_infos: Sequence[Mapping[str, Any]],
     *,
     k: int,
+    quality: str | None = None,
     **options: Any,
 ) -> list[dict[str, float]]:
-    """Reward the completions of a batch, for verl's batch reward manager (versions before 0.8); as `compute_score`."""
-    reward = _for_verl(k, tuple(sorted(_plain(options).items())))
-    prompts = [_verl_prompt(source, info) for source, info in zip(data_sources, extra_infos, strict=True)]
-    values, rewards = reward._measured(prompts, solution_strs, None)
-    return [{"score": 0.0 if score is None else score} | values for score in rewards]
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `DiversityReward`; verl adds others, such as the address of a reward model."""
-    return {name: value for name, value in options.items() if name in _OPTIONS}
-
-
-_OPTIONS = ("metrics", "profile", "headline", "window", "drop", "patience")
+    """Reward the completions of a batch, for verl's batch reward manager; options as in `compute_score`."""
+    chosen = {name: value for name, value in options.items() if name in _OPTIONS}
+    rows = list(zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True))
+    qualities = None
+    if quality is not None:
+        module, _, name = quality.partition(":")
+        score = getattr(import_module(module), name)
+        qualities = [float(score(source, text, truth, info)) for source, text, truth, info in rows]
+        chosen["quality"] = score  # never called by the reward itself
+    reward = _for_verl(k, tuple(sorted(chosen.items())))
+    prompts = [_verl_prompt(source, info) for source, _, _, info in rows]
+    values, rewards = reward.measure(prompts, solution_strs, qualities)
+    return [{"score": 0.0 if reward is None else reward} | values for reward in rewards]
 
 
 def _verl_prompt(source: str, info: Mapping[str, Any] | None) -> str:

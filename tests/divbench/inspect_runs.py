@@ -16,6 +16,7 @@ from inspect_ai.scorer import Scorer, match
 from inspect_ai.tool import ToolCall
 
 import divbench as db
+from divbench.integrations.groups import HEADLINES
 from divbench.integrations.inspect_ai import demo, diversity, diversity_of_epochs
 
 SETS = {
@@ -24,6 +25,7 @@ SETS = {
     "Tell a joke.": ["A horse walks into a bar.", "A duck asks for grapes, and the", "Knock, knock."],
 }
 ENDED = [["stop", "stop", "stop"], ["stop", "stop", "content_filter"], ["stop", "max_tokens", "stop"]]
+LEXICAL = "distinct_k,distinct_n"
 NOT_TEXT = (
     ChatMessageAssistant(content="", tool_calls=[ToolCall(id="1", function="bash", arguments={})]),
     ChatMessageAssistant(content=[ContentText(text="Look:"), ContentImage(image="data:image/png;base64,iVBORw0K")]),
@@ -60,7 +62,7 @@ def rescored(log: EvalLog, scorer: Scorer) -> dict[str, float]:
 def refusal(log: EvalLog, message: ChatMessageAssistant) -> str:
     log.samples[0].output.choices[0].message = message
     try:
-        rescored(log, diversity(profile="lexical"))
+        rescored(log, diversity(LEXICAL, "lexical"))
     except PrerequisiteError as error:
         return str(error.message)
     return ""
@@ -69,22 +71,22 @@ def refusal(log: EvalLog, message: ChatMessageAssistant) -> str:
 def main() -> None:
     done: dict[str, Any] = {}
     old = ran(task(scorer=match(), epochs=3))
-    for profile in ("lexical", "semantic"):
-        done[f"run {profile}"] = values_of(ran(task(scorer=diversity(profile=profile), epochs=3)))
-        done[f"rescored {profile}"] = rescored(old, diversity(profile=profile))
+    for profile, names in (("lexical", LEXICAL), ("semantic", HEADLINES)):
+        done[f"run {profile}"] = values_of(ran(task(scorer=diversity(names, profile), epochs=3)))
+        done[f"rescored {profile}"] = rescored(old, diversity(names, profile))
     kept = ran(task(scorer=diversity("distinct_k", "lexical"), epochs=3))
     done["epochs"] = [sample.scores["diversity"].model_dump() for sample in kept.samples]
     reduced = ran(task(scorer=match(), epochs=Epochs(3, diversity_of_epochs("distinct_k,distinct_n", "lexical"))))
     done["reduced"] = [sample.model_dump() for sample in reduced.reductions[0].samples]
     suite = db.suite("demo").prompts
     texts = {prompt.prompt_id: ["one", "two"] for prompt in suite}
-    of_suite = ran(demo(k=2, profile="lexical"), texts, [["stop"] * 2] * len(suite))
+    of_suite = ran(demo(k=2, metrics=LEXICAL, profile="lexical"), texts, [["stop"] * 2] * len(suite))
     done["suite"] = [of_suite.eval.task, values_of(of_suite)["prompts"]]
-    done["without repeats"] = values_of(ran(task(scorer=diversity(profile="lexical"), epochs=1)))
+    done["without repeats"] = values_of(ran(task(scorer=diversity(LEXICAL, "lexical"), epochs=1)))
     done["refusals"] = [refusal(ran(task(scorer=match(), epochs=3)), message) for message in NOT_TEXT]
     old.samples = [sample for sample in old.samples if (sample.id, sample.epoch) != (1, 3)]
     old.results.total_samples = 8
-    done["unequal"] = rescored(old, diversity(profile="lexical"))
+    done["unequal"] = rescored(old, diversity(LEXICAL, "lexical"))
     done["log"] = old.location
     Path(sys.argv[1], "done.json").write_text(json.dumps(done))
 

@@ -14,7 +14,10 @@ import pytest
 import divbench as db
 
 SCRIPT = Path(__file__).with_name("inspect_runs.py")
-NAMES = ("valid_distinct_k", "valid_share", "distinct_k", "distinct_n")
+NAMES = {
+    "lexical": ("distinct_k", "distinct_n"),
+    "semantic": ("valid_distinct_k", "valid_share", "distinct_k", "distinct_n"),
+}
 SETS = {
     "Name a pet.": ["A cat.", "A dog, perhaps.", "A cat"],
     "Name a colour.": ["Red", "", "I'm sorry, but I can't help with that."],
@@ -38,7 +41,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("profile", ["lexical", "semantic"])
 def test_a_run_and_an_old_log_have_the_numbers_of_score(runs: dict[str, Any], profile: str) -> None:
     expected: dict[str, float | None] = {"prompts": 3, "k": 3}
-    for mean in db.score(SETS, NAMES, profile=profile, finish_reasons=ENDED).means:
+    for mean in db.score(SETS, NAMES[profile], profile=profile, finish_reasons=ENDED).means:
         expected |= {mean.metric: mean.value, f"{mean.metric}_low": mean.low, f"{mean.metric}_high": mean.high}
         expected |= {f"{mean.metric}_missing": sum(mean.missing.values())} if mean.missing else {}
     assert runs[f"run {profile}"] == expected  # to the last digit
@@ -66,11 +69,20 @@ def test_the_suites_are_tasks(runs: dict[str, Any]) -> None:
 
 def test_the_command_line_scores_a_log_by_the_scorers_name(runs: dict[str, Any], tmp_path: Path) -> None:
     command = [Path(sys.executable).with_name("inspect"), "score", runs["log"], "--scorer", "divbench/diversity"]
-    command += ["-S", "profile=lexical", "--action", "append", "--output-file", tmp_path / "out.eval"]
+    command += [
+        "-S",
+        "profile=lexical",
+        "-S",
+        "metrics=distinct_k,distinct_n",
+        "--action",
+        "append",
+        "--output-file",
+        tmp_path / "out.eval",
+    ]
     where = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # as it is installed
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, cwd=tmp_path, env=where)
     assert done.returncode == 0, done.stderr
-    assert "valid_distinct_k" in done.stdout
+    assert "distinct_k" in done.stdout
     assert (tmp_path / "out.eval").exists()
 
 

@@ -25,18 +25,24 @@ COMPLETIONS = [text for texts in TEXTS.values() for text in texts]
 
 
 def test_the_values_of_a_step_are_those_of_score() -> None:
-    values = DiversityReward(metrics="distinct_n,distinct_k").observe(PROMPTS, COMPLETIONS)
-    names = ["valid_distinct_k", "distinct_n", "distinct_k"]
-    expected = db.score(TEXTS, names, profile="lexical")
+    values = DiversityReward().observe(PROMPTS, COMPLETIONS)
+    expected = db.score(TEXTS, ["distinct_k", "distinct_n"], profile="lexical")
     assert values == {f"diversity/{mean.metric}": mean.value for mean in expected.means}
+    right = [[text != "dog" for text in texts] for texts in TEXTS.values()]
+    monitor = DiversityReward(quality=lambda **kwargs: [float(mark) for row in right for mark in row], gate=1)
+    scores = db.score(TEXTS, ["valid_distinct_k"], profile="lexical", valid=right)
+    assert monitor.observe(PROMPTS, COMPLETIONS)["diversity/valid_distinct_k"] == scores.means[0].value
+    assert "|model:validity-as-stated,quality-from-1|" in monitor.signatures["valid_distinct_k"]
 
 
 def test_a_reward_is_the_share_of_the_group_that_differs_times_quality_behind_a_gate() -> None:
     pets, colours = [2 / 3, 1, 2 / 3, 1], [1, 0, 1, 1]  # two cats among four; the blank says nothing
     assert DiversityReward()(PROMPTS, COMPLETIONS) == [*pets, *colours]
-    qualities = [0.5, 0.25, 1, 0.1, 1, 1, None, 1]
+    qualities = [0.5, 0.25, 1, 0.1, 1, 1, 0.5, 1]
     reward = DiversityReward(quality=lambda prompts, completions, **kwargs: qualities, gate=0.2)
-    assert reward(PROMPTS, COMPLETIONS) == [1 / 3, 0.25, 2 / 3, 0.0, 1.0, 0.0, None, 1.0]
+    assert reward(PROMPTS, COMPLETIONS) == [1 / 3, 0.25, 2 / 3, 0.0, 1.0, 0.0, 0.5, 1.0]
+    qualities[6] = None  # type: ignore[call-overload] # then nothing is known of its group
+    assert reward(PROMPTS, COMPLETIONS)[4:] == [None] * 4
 
 
 def test_what_trl_gives_is_read_and_what_it_takes_is_logged() -> None:
@@ -54,6 +60,11 @@ def test_a_prompt_that_comes_twice_in_a_step_makes_two_groups_of_k() -> None:
     assert twice == pytest.approx(DiversityReward().observe(PROMPTS, COMPLETIONS))
 
 
+def is_short(source: str, text: str, truth: int, info: dict[str, Any]) -> bool:
+    """A reward function of verl's form."""
+    return len(text) < truth
+
+
 def test_verl_is_answered_when_a_group_is_complete_or_as_a_batch() -> None:
     async def all_at_once() -> list[dict[str, float]]:
         calls = [
@@ -68,7 +79,11 @@ def test_verl_is_answered_when_a_group_is_complete_or_as_a_batch() -> None:
     infos = [{"prompt": prompt} for prompt in PROMPTS]
     rows = compute_scores(["sums"] * 8, COMPLETIONS, [None] * 8, infos, k=4, window=10)
     assert [row["score"] for row in rows] == scores
-    assert rows[0]["diversity/valid_distinct_k"] == 3.0
+    assert rows[0]["diversity/distinct_k"] == 3.0
+    settings: dict[str, Any] = {"k": 4, "quality": f"{__name__}:is_short", "gate": 1}
+    rows = compute_scores(["sums"] * 8, COMPLETIONS, [5] * 8, infos, **settings)
+    assert [row["score"] for row in rows] == [2 / 3, 1, 2 / 3, 0, 1, 0, 1, 0]
+    assert rows[0]["diversity/valid_distinct_k"] == 2.0  # cat and dog; red and blue
     with pytest.raises(db.InputError, match=r"1 of 4 completions to 'Name a pet\.' came in 0\.01 seconds"):
         asyncio.run(compute_score("sums", "a cat", None, {"prompt": PET}, k=4, timeout=0.01))
     with pytest.raises(db.InputError, match="neither prompt nor index"):
@@ -103,7 +118,7 @@ def test_ten_steady_runs_are_silent_and_a_collapse_is_told_once() -> None:
 
     assert [steps(collapse=False)[0] for _ in range(10)] == [[]] * 10
     [alarm], monitor = steps(collapse=True)
-    assert "valid_distinct_k fell from" in alarm
+    assert "distinct_k fell from" in alarm
     assert "95% interval" in alarm
     assert monitor.collapsed
 
@@ -132,7 +147,7 @@ def test_what_is_no_group_of_texts_is_told(prompts: list[Any], completions: list
 @each("qualities, says", [([1.0], "quality gave 1 values for 8 completions"), ([float("nan")] * 8, "quality gave nan")])
 def test_qualities_that_do_not_fit_are_told(qualities: list[float], says: str) -> None:
     with pytest.raises(db.InputError, match=says):
-        DiversityReward(quality=lambda **kwargs: qualities)(PROMPTS, COMPLETIONS)
+        DiversityReward(quality=lambda **kwargs: qualities, gate=1)(PROMPTS, COMPLETIONS)
 
 
 def test_a_grpo_run_logs_every_step_and_raises_the_alarm_only_for_a_collapse(tmp_path: Path) -> None:

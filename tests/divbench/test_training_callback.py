@@ -220,7 +220,7 @@ def test_a_model_in_parts_on_two_processes_is_sampled_on_both_and_scored_on_the_
     )
     assert run.returncode == 0, run.stderr
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
-    assert {"diversity/valid_distinct_k", "diversity/distinct_n"} <= first["logged"].keys()
+    assert {"diversity/distinct_k", "diversity/distinct_n"} <= first["logged"].keys()
     assert (first["measured"], second["measured"]) == (2, 0)
     assert first["stops"] is second["stops"] is True  # as the first decides
     assert first["weights"] == second["weights"]

@@ -61,7 +61,7 @@ def run(
     allowed = torch.full((len(known),), -1e4)  # says nothing but animals
     allowed[[known.convert_tokens_to_ids(word) for word in WORDS]] = 0.0
     model.lm_head.register_forward_hook(lambda module, inputs, output: output + allowed)
-    monitor = DiversityReward(window=8)
+    monitor = DiversityReward(quality=animals, gate=1, window=8)
     settings = GRPOConfig(
         output_dir=str(folder),
         num_generations=8,
@@ -99,6 +99,11 @@ def run(
     ]
     alarms = [str(each.message) for each in caught if issubclass(each.category, CollapseWarning)]
     return {"logged": logged, "alarms": alarms, "share": monitor.seconds / seconds, "seconds": seconds}
+
+
+def animals(completions: list[str], **kwargs: Any) -> list[float]:
+    """Whether a completion is right: it says nothing but animals."""
+    return [float(set(text.split()) <= set(WORDS)) for text in completions]
 
 
 def varied(completions: list[str], **kwargs: Any) -> list[float]:
