@@ -326,9 +326,9 @@ async def compute_score(
 ) -> dict[str, float]:
     """Reward a completion of verl as `DiversityReward` does, once the k completions to its prompt are there.
 
-    The prompt is `extra_info["prompt"]`, or known by `extra_info["index"]`. Options: those of `DiversityReward`;
-    `quality`, a reward function of verl's form as `MODULE:NAME`, such as `verl.utils.reward_score:default_compute_score`;
-    and `timeout`, the seconds to wait for a group. The group's values are beside the score, as `diversity/…`.
+    The prompt is `extra_info["prompt"]`, or known by `extra_info["index"]`. Options: those of `DiversityReward`, but
+    `quality` is a reward function of verl's form by its name, `verl.utils.reward_score:default_compute_score`; and
+    `timeout`, the seconds to wait for a group. The group's values are beside the score, as `diversity/…`.
     """
     timeout, prompt = options.pop("timeout", 600), _verl_prompt(data_source, extra_info)
     given = {"solution_strs": solution_str, "ground_truths": ground_truth, "extra_infos": extra_info}
