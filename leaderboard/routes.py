@@ -90,7 +90,7 @@ def site_address(request: Request) -> str:
     """Return the address of the first page as visitors reach it, without a final slash."""
     from gradio.route_utils import get_root_url
 
-    return get_root_url(request, request.url.path, request.scope.get("root_path"))  # type: ignore[arg-type]
+    return get_root_url(request, request.url.path, request.scope.get("root_path"))
 
 
 def routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:

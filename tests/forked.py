@@ -115,13 +115,16 @@ class Forked:
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, if it has not ended."""
-        if self.poll() is None and self._process.pid is not None:
-            os.kill(self._process.pid, number)
+        """Send a signal; one to a program that has ended is an error of the test, which would wait for its effect."""
+        status = self.poll()
+        assert status is None, f"the program ended with status {status} before signal {number}"
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
 
     def kill(self) -> None:
-        """End it at once."""
-        self.send_signal(signal.SIGKILL)
+        """End it at once, if it has not ended."""
+        if self.poll() is None:
+            self.send_signal(signal.SIGKILL)
 
 
 def _started(

@@ -40,7 +40,7 @@ def be_patient() -> None:
 
 def run_in_thread(server: Any, soon: float = SOON, patience: float = PATIENCE) -> None:
     """Start a server in a thread and wait for it, saying so once."""
-    from gradio.http_server import ServerFailedToStartError
+    from gradio.exceptions import ServerFailedToStartError
 
     server.thread = Thread(target=server.run, daemon=True)
     server.thread.start()

@@ -9,14 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from gradio.http_server import ServerFailedToStartError
+from gradio.exceptions import ServerFailedToStartError
 from PIL import Image
 
+from leaderboard.api import ENDPOINTS
 from leaderboard.app.listening import run_in_thread
 from leaderboard.application import PAGES
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
-from leaderboard.routes import ENDPOINTS, PREVIEW, api_page
+from leaderboard.routes import PREVIEW, api_page
 from tests.leaderboard.servers import serving
 
 
