@@ -174,7 +174,7 @@ class Counts(Part):
     # Number of responses that are not valid, by reason; None where validity was not judged.
     invalid: Reasons | None = None
     # Number of responses of which the embedder read only the beginning; None where it was not counted.
-    beyond: Count | None = None
+    beyond: Annotated[Count | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class IntervalMethod(Part):

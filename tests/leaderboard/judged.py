@@ -7,7 +7,7 @@ from benchmark.metrics import METRICS
 from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.scorer import score_submission
+from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.validity.backend import ValidityJudge
 from submissions.checking.validate import open_submission
 from submissions.gaming.baselines import write_demo_submissions
@@ -20,11 +20,11 @@ _METRICS = tuple(
 )
 
 
-def score_words(folder: Path, results: Path) -> None:
+def score_words(folder: Path, results: Path, seed: int = 0) -> Scored:
     """Score a submission by words, with the headline."""
     submission, suite, _ = open_submission(folder)
     backends = ScoringBackends(replace(_WORDS, embedder=ALL_MINILM_L6_V2), validity=ValidityJudge())
-    score_submission(submission, suite, backends, results, metrics=_METRICS)
+    return score_submission(submission, suite, backends, results, Options(seed=seed), metrics=_METRICS)
 
 
 def judged_results(folder: Path) -> Path:

@@ -40,13 +40,9 @@ def scored(results: Path) -> list[Scored]:
 
 def scored_again(each: Scored, folder: Path, seed: int) -> Scored:
     """The same submission, scored once more with another seed of the bootstrap."""
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profiles import find_profile
-    from benchmark.scoring.scorer import Options, score_submission
-    from submissions.checking.validate import open_submission
+    from tests.leaderboard.judged import score_words
 
-    submission, suite, _ = open_submission(each.submission)
-    made = score_submission(submission, suite, ScoringBackends(find_profile("lexical")), folder, Options(seed=seed))
+    made = score_words(each.submission, folder, seed)
     return Scored(each.submission, made.folder, made.result)
 
 

@@ -239,7 +239,7 @@ def test_the_command_says_how_alike_systems_are(tmp_path: Path) -> None:
     assert divbench("contrast", *folders, "--across", "--pairs", "all").returncode == 2
     single = divbench("contrast", *folders, "--across", "--profile", "semantic", "--k", 1).stdout
     assert "1 responses" not in single
-    refused = divbench("contrast", *folders, "--across")
+    refused = divbench("contrast", *folders, "--across", "--profile", "lexical")
     assert refused.returncode == 2
     assert "such as semantic" in refused.stderr
 

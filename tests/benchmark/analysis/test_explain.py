@@ -240,7 +240,7 @@ def test_the_explanation_as_json_is_whole(responses: tuple[str, ...], plan: Orde
     found = explain(HashLM(), ResponseSet(PROMPT, responses), Layout(), plan)
     made = no_constants(json.dumps(found.as_json(), allow_nan=False))
     assert made == found.as_json()
-    assert [each["text"] for each in made["responses"]] == list(responses)
+    assert [each["text"] for each in made["responses"]] == [text.strip() for text in responses]
     again = Surprisals(
         np.array(made["bits"]),
         np.array(made["orders"]["orders"]),

@@ -1,6 +1,7 @@
 """The gaming study: attacks beside their source, gains in units of the real range, paired over prompts."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 
 from benchmark.analysis.gaming import gaming_report, study_gaming
 from benchmark.metrics import METRICS
+from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import Materials, score_sets
 from benchmark.scoring.profiles import find_profile
+from benchmark.validity.backend import ValidityJudge
 from datasets_build.load import load_suite
 from divbench.core.tables import to_csv
 from submissions.gaming.attacks import ATTACKS
@@ -36,7 +39,8 @@ def systems() -> dict[str, Responses]:
 
 def test_attacks_are_scored_beside_their_source(systems: dict[str, Responses]) -> None:
     done: list[int] = []
-    backends = ScoringBackends(find_profile("lexical"))
+    profile = replace(find_profile("lexical"), embedder=ALL_MINILM_L6_V2)  # without one there is no headline
+    backends = ScoringBackends(profile, validity=ValidityJudge())
     study = study_gaming("varied", systems, load_suite("demo"), backends, CHOSEN, resamples=200, progress=done.append)
     assert list(study.attacks) == [attack.name for attack in ATTACKS]
     assert sum(done) == 6 * (2 + len(ATTACKS))

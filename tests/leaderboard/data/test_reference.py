@@ -248,8 +248,10 @@ def test_what_ships_is_what_the_code_computes(name: str, mirror: Path, tmp_path:
     table: Any = shipped(named(name), 8, tmp_path / "submission", mirror, known).to_pylist()
     of_all = {row["prompt_id"]: row for row in table}
     submission, _ = make_submission(named(name), tmp_path / "again", mirror)
+    # What ships was read with the white space around responses (docs/d_can.md), so those without any are compared.
+    rows = (row for row in submission.rows() if all(text == text.strip() for text in row.responses[:8]))
     # The shortest of twenty: how long the language model takes grows with the length.
-    row = min(islice(submission.rows(), 20), key=lambda row: sum(map(len, row.responses[:8])))
+    row = min(islice(rows, 20), key=lambda row: sum(map(len, row.responses[:8])))
     metrics = computed(find_profile("offline").metrics(known))
     scores = db.score({row.prompt: row.responses[:8]}, [m.id for m in metrics], profile="offline", resamples=100)
     for metric in metrics:
