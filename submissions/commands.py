@@ -146,23 +146,45 @@ def import_(
 
 
 def validate(
-    folder: Annotated[Path, typer.Argument(help="Submission folder.")],
+    folder: Annotated[str, typer.Argument(help="Submission folder; with --pull-request, the store of a service.")],
+    pull_request: Annotated[
+        int | None, typer.Option(min=1, help="Number of a pull request to the store, to check before it is merged.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Strict mode: treats warnings as errors.")] = False,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check a submission folder and list every problem with its row, field and suggested fix. Exit 1 if rejected.
 
-    Example: divbench validate subs/my-model
+    A pull request to the store of a service may only add whole submissions that pass these checks: states and results
+    are the service's to write.
+
+    Examples:
+      divbench validate subs/my-model
+
+      divbench validate hf://datasets/ORG/submissions --pull-request 12
     """
     from datasets_build.load import load_suite
-    from submissions.checking.printing import print_report
+    from submissions.checking.printing import print_findings, print_report
     from submissions.checking.validate import validate as run
 
+    if pull_request is not None:
+        from submissions.storage import open_store
+        from submissions.work_queue.pull_requests import check_pull_request
+
+        findings = check_pull_request(open_store(folder), pull_request, mirror)
+        if json:
+            print_json(findings.as_json() | {"accepted": not findings.rejected()})
+        else:
+            print_findings(findings, out())
+        if findings.rejected():
+            err().print("do not merge this pull request", style="red")
+            raise typer.Exit(1)
+        return
     with progress() as bar:
         task = bar.add_task("checking", total=None)
         find = partial(load_suite, mirror=mirror)
-        report = run(folder, find, progress=lambda rows: bar.update(task, completed=rows))
+        report = run(Path(folder), find, progress=lambda rows: bar.update(task, completed=rows))
     accepted = report.submission is not None and not (strict and report.findings.count("warning"))
     if json:
         print_json(report.as_json() | {"accepted": accepted})
@@ -256,21 +278,30 @@ def submit(
 
 
 def list_(store: Store, json: JsonOption = False) -> None:
-    """List all submissions: state, age, submitter. Exit 1 if a state is damaged.
+    """List all submissions: state, age, submitter; and what is ignored. Exit 1 if a state is damaged or not signed.
+
+    With DIVBENCH_SERVICE_KEY, only states that the service has signed count. Results that no state names are ignored.
 
     Example: divbench submissions list --store hf://datasets/ORG/submissions
     """
     from submissions.storage import open_store
-    from submissions.work_queue.operations import listing
+    from submissions.work_queue.operations import ignored_results, listing
     from submissions.work_queue.printing import print_list, state_json
+    from submissions.work_queue.signatures import NOT_PROTECTED, service_key
 
     submissions = listing(opened := open_store(store, existing=True))
+    ignored, protected = ignored_results(opened, submissions), service_key() is not None
+    if not protected:
+        err().print(NOT_PROTECTED, style="yellow", markup=False, soft_wrap=True)
+    for path in ignored:
+        err().print(f"ignored {path}: no state names it", style="yellow", markup=False)
     now = datetime.now(UTC)
     for file in submissions.damaged:
         err().print(f"left out {file.path}: {file.reason}", style="yellow", markup=False)
     if json:
         damaged = [{"path": file.path, "reason": file.reason} for file in submissions.damaged]
-        print_json({"submissions": [state_json(state, now) for state in submissions.states], "damaged": damaged})
+        listed = [state_json(state, now) for state in submissions.states]
+        print_json({"submissions": listed, "damaged": damaged, "ignored": ignored, "protected": protected})
     else:
         print_list(submissions.states, opened.address, now, out())
     if submissions.damaged:

@@ -60,6 +60,7 @@ class WorkerOptions(ProfileOptions):
         from divbench.core.errors import ConfigurationError, first_fault
         from submissions.storage import open_store
         from submissions.work_queue.schema import Identity
+        from submissions.work_queue.signatures import NOT_PROTECTED, service_key
 
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
         try:
@@ -68,6 +69,8 @@ class WorkerOptions(ProfileOptions):
             message = f"invalid worker {first_fault(error)}"
             raise ConfigurationError(message, "choose another name with --name") from error
         profile = self.load(self.metric)
+        if service_key() is None:
+            err().print(NOT_PROTECTED, style="yellow", markup=False, soft_wrap=True)
         return Worker(
             name=name,
             store=open_store(self.store, existing=existing),

@@ -17,7 +17,13 @@ from submissions.checking.prompts import OWN
 from submissions.checking.validate import open_checked, validate_in_child
 from submissions.schema import Manifest
 from submissions.storage.file_store import FileStore
-from submissions.storage.submission_folders import MANIFEST_FILE, MAX_MANIFEST_BYTES, Submission, read_manifest
+from submissions.storage.submission_folders import (
+    MANIFEST_FILE,
+    MAX_MANIFEST_BYTES,
+    REPORTED_FILE,
+    Submission,
+    read_manifest,
+)
 from submissions.untrusted.findings import Findings, Problem, Rejected
 from submissions.work_queue.queue_files import fetch
 from submissions.work_queue.schema import UnknownSubmission
@@ -99,6 +105,20 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
         fetch(store, submission_id, folder)
     except (UnknownSubmission, InputError) as error:
         raise NotAcceptable([Problem("file", "error", "", None, "", error.message, error.hint)]) from error
+    try:
+        return _checked(submission_id, folder, suites)
+    except NotAcceptable:
+        # A third file that was added to a submission makes it another one, so look whether the two are right.
+        if not (folder / REPORTED_FILE).is_file():
+            raise
+        (folder / REPORTED_FILE).replace(folder / "unused")
+        with suppress(NotAcceptable):
+            return _checked(submission_id, folder, suites)
+        raise
+
+
+def _checked(submission_id: str, folder: Path, suites: Suites) -> tuple[Submission, Suite]:
+    """Check a submission in a child process, and open it."""
     report = validate_in_child(folder, mirror=suites.mirror)
     if not report["accepted"]:
         problems = [Problem(**{**problem, "field": problem["field"] or ""}) for problem in report["problems"]]

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -27,6 +27,7 @@ from benchmark.cluster.session import ClusterSession
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import ScoringFault
+from benchmark.scoring.results import MAX_RESULT_BYTES
 from benchmark.scoring.scorer import Options, Scored, result_id, score_submission
 from benchmark.service import fetch
 from benchmark.service.failures import MAX_HOST_FAILURES, HostHealth, log_tail, public_message
@@ -39,6 +40,7 @@ from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Problem
 from submissions.work_queue import operations, schema
 from submissions.work_queue.queue_files import paths_of_result
+from submissions.work_queue.signatures import result_digest
 
 T = TypeVar("T")
 MAX_CONCURRENT = 64  # submissions of a worker on a cluster that are scored at once
@@ -164,6 +166,8 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
         threads = worker.load()
         if once:
             worker.store.head()
+        with suppress(Stopped):
+            shared.retry(lambda: operations.check_key(worker.store), grace=0)
         run_concurrently(lambda: _process_queue(worker, shared, once), threads, stop)
     except DivBenchError as error:
         emit("stopped", reason=public_message(error), hint=error.hint)
@@ -380,6 +384,7 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     """
     try:
         shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures))
+        operations.check_key(worker.store)
         threads = worker.load()
         scored = iter(_with_their_results(worker))
         run_concurrently(lambda: _rescore_all(worker, shared, scored), threads, stop)
@@ -391,12 +396,22 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
 
 
 def _with_their_results(worker: Worker) -> list[tuple[schema.State, frozenset[str]]]:
-    """Return the scored submissions, each with the ids of its results whose files the store still has."""
+    """Return the scored submissions, each with the ids of its results whose files the store still has, unchanged."""
     store = worker.results_store or worker.store
-    paths = set(store.paths(store.head(), "results"))
+    commit = store.head()
+    paths = set(store.paths(commit, "results"))
+
+    def is_intact(state: schema.State, result_id: str) -> bool:
+        files = paths_of_result(result_id)
+        if not paths.issuperset(files):
+            return False
+        with suppress(InputError):
+            digest = result_digest(store.read(commit, files[0], MAX_RESULT_BYTES))
+            return state.digests.get(result_id, digest) == digest
+        return False
 
     def present(state: schema.State) -> frozenset[str]:
-        return frozenset(result for result in state.results if paths.issuperset(paths_of_result(result)))
+        return frozenset(result_id for result_id in state.results if is_intact(state, result_id))
 
     return [(state, present(state)) for state in operations.states(worker.store) if state.current.state == "scored"]
 

@@ -23,8 +23,9 @@ from leaderboard.data.board import Board, make_boards
 from submissions.storage.file_store import FileStore, LocalDiskFault, StoreFault, disk_faults
 from submissions.untrusted.findings import MAX_FILE_BYTES
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.queue_files import read_listing, result_paths
+from submissions.work_queue.queue_files import read_listing
 from submissions.work_queue.schema import MAX_STATE_BYTES, Listing
+from submissions.work_queue.signatures import result_digest
 
 THREADS = 8  # the Hub is slow per request but serves many in parallel
 
@@ -127,8 +128,9 @@ class FolderSource:
 class StoreSource:
     """The results that a submission service has published, and its queue.
 
-    A result is shown if a submission that was not withdrawn names it. Fetched results are cached. A damaged result is
-    retried after the store's next commit; a result that could not be fetched is retried at every read.
+    A result is shown if a submission that was not withdrawn names it, with the digest in its state. Fetched results
+    are cached. A damaged result is retried after the store's next commit; a result that could not be fetched is retried
+    at every read.
     """
 
     store: FileStore | None
@@ -172,13 +174,13 @@ class StoreSource:
             list(pool.map(fetch, self._queue.paths(commit, "states")))
 
     def _synchronise(
-        self, commit: str, wanted: Mapping[str, frozenset[str]]
+        self, commit: str, wanted: Mapping[str, Mapping[str, str | None]]
     ) -> tuple[dict[str, Result | Missing], bool]:
         """Update the cache to a commit; return the results, and whether none needs a retry before the next commit."""
         published = set(self._results.paths(commit, "results"))
         settled = True
 
-        def load(item: tuple[str, frozenset[str]]) -> tuple[str, Result | Missing]:
+        def load(item: tuple[str, Mapping[str, str | None]]) -> tuple[str, Result | Missing]:
             nonlocal settled
             try:
                 return item[0], self._load(commit, *item, published)
@@ -195,7 +197,9 @@ class StoreSource:
         self._forget(wanted)
         return results, settled
 
-    def _load(self, commit: str, result_id: str, submissions: frozenset[str], published: set[str]) -> Result | Missing:
+    def _load(
+        self, commit: str, result_id: str, digests: Mapping[str, str | None], published: set[str]
+    ) -> Result | Missing:
         """Load a result from memory, from the cache or from the store."""
         for file in (RESULT_FILE, PER_PROMPT_FILE):
             if f"results/{result_id}/{file}" not in published:
@@ -211,9 +215,11 @@ class StoreSource:
             return Missing(str(error))
         if isinstance(result, Missing):
             return result
-        if result.result_id != result_id or result.submission_id not in submissions:
+        if result.result_id != result_id or result.submission_id not in digests:
             name = f"{result.result_id} of the submission {result.submission_id}"
             return Missing(f"it is the result {name}: tell the operator of the service")
+        if digests[result.submission_id] not in (None, result_digest(text)):
+            return Missing("it is not what the service computed: tell its operator to run submissions rescore")
         self._known[result_id] = text, result
         return result
 
@@ -246,10 +252,13 @@ def _head(store: FileStore, before: str) -> str:
     return commit
 
 
-def _wanted(listing: Listing) -> dict[str, frozenset[str]]:
-    """The ids of the results to show, each with the submissions that name it; a result belongs to only one of them."""
-    wanted: dict[str, set[str]] = {}
+def _wanted(listing: Listing) -> dict[str, dict[str, str | None]]:
+    """The ids of the results to show, each with its digest according to the submissions that name it.
+
+    A result belongs to one of them. States of earlier versions have no digests.
+    """
+    wanted: dict[str, dict[str, str | None]] = {}
     for state in listing.states:
-        for path in result_paths(state):
-            wanted.setdefault(path.split("/")[1], set()).add(state.submission_id)
-    return {name: frozenset(wanted[name]) for name in sorted(wanted)}
+        for result_id in state.results if state.current.state != "withdrawn" else ():
+            wanted.setdefault(result_id, {})[state.submission_id] = state.digests.get(result_id)
+    return dict(sorted(wanted.items()))

@@ -110,7 +110,7 @@ def check_fit(files: Collection[str], folders: Collection[str], add: Collection[
         if path not in files:
             raise InputError(f"{path} cannot be removed: it does not exist")
     for path in add:
-        both = [folder for folder in folders_of(path) if folder in files or folder in add]
+        both = [f for f in folders_of(path) if f in add or (f in files and f not in remove)]
         if both or path in folders:
             raise InputError(f"{(both or [path])[0]} would be both a file and a folder", "use another path")
 
@@ -240,7 +240,7 @@ class FolderStore:
         if self.head() != parent:
             raise Conflict
         before = self._tree(parent)
-        check_fit(before, {folder for path in before for folder in folders_of(path)}, add, removed)
+        check_fit(before, {folder for path in before.keys() - removed for folder in folders_of(path)}, add, removed)
         with disk_faults(self.folder, denied=NoWriteAccess):
             tree = {path: entry for path, entry in before.items() if path not in removed}
             tree |= {path: self._keep(path, content) for path, content in add.items()}

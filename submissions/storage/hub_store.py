@@ -262,6 +262,30 @@ class HubStore:
 
         return self._sent(send, lambda: self._proposed(message, mark))
 
+    def proposed(self, number: int) -> tuple[str, dict[str, bool]]:
+        """Return the last commit of a pull request, and the paths that it changes: whether the file is new.
+
+        Paths are those of the store, and of the whole repository outside it.
+        """
+        head, main = f"refs%2Fpr%2F{number}", {str(one["id"]) for one in self._asked(lambda: [*self._commits("main")])}
+        commits = [str(one["id"]) for one in self._asked(lambda: [*self._commits(head)])]
+        base = next((commit for commit in commits if commit in main), None)
+        if base is None:
+            raise file_store.StoreFault(f"{self.address} has no commit before pull request {number}", "open it again")
+        before, after = self._tree(base), self._tree(commits[0])
+        changed = [path for path in {*before, *after} if before.get(path) != after.get(path)]
+        names = {path: path.removeprefix(self._prefix) for path in sorted(changed)}
+        return commits[0], {names[path]: path not in before for path in names}
+
+    def _tree(self, revision: str) -> dict[str, HubFile]:
+        """Return all files of a revision of the repository."""
+        from huggingface_hub.hf_api import RepoFile
+
+        tree = self._asked(
+            lambda: [*self._api.list_repo_tree(self.repo, repo_type="dataset", recursive=True, revision=revision)]
+        )
+        return {one.path: hub_file(one) for one in tree if isinstance(one, RepoFile)}
+
     @cached_property
     def _api(self) -> "HfApi":
         from huggingface_hub import HfApi
@@ -338,7 +362,8 @@ class HubStore:
         parents = {folder for path in add for folder in file_store.folders_of(path)}
         existing = self._looked_up(parent, sorted({*add, *removed, *parents})) if add or removed else {}
         files = {path for path, entry in existing.items() if entry is not None}
-        file_store.check_fit(files, existing.keys() - files, add, removed)
+        emptied = {folder for path in removed for folder in file_store.folders_of(path)}  # perhaps: the Hub knows
+        file_store.check_fit(files, existing.keys() - files - emptied, add, removed)
         operations: list[Operation] = []
         for path, content in sorted(add.items()):
             if isinstance(content, Path) and not content.is_file():

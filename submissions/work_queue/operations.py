@@ -19,16 +19,17 @@ from datetime import datetime, timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from datasets_build.load import load_suite
-from divbench.core.errors import counted
+from divbench.core.errors import ConfigurationError, counted
 from submissions.checking.validate import FindSuite, open_submission
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Problem
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue import queue_files, schema
+from submissions.work_queue import queue_files, schema, signatures
 
 _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
@@ -88,10 +89,8 @@ def _submitting(
     def decide(commit: str) -> queue_files.Step[schema.Receipt]:
         listing = queue_files.read_listing(store, commit)
         twins = listing.with_same_rows(submission.rows_digest, submission.id)
-        with suppress(schema.UnknownSubmission):
-            return queue_files.Step(
-                schema.Receipt(queue_files.found_in(listing, submission.id, store.address), False, twins, warnings)
-            )
+        if (known := _known(listing, submission.id, store.address)) is not None:
+            return queue_files.Step(schema.Receipt(known, False, twins, warnings))
         if quota is not None:
             _check_quota(quota, listing.states, by, at)
         first = schema.Record(state="pending", at=at, by=by.name, versions=_versions(), attempt=1)
@@ -105,6 +104,18 @@ def _submitting(
         )
 
     return decide
+
+
+def _known(listing: schema.Listing, submission_id: str, address: str) -> schema.State | None:
+    """Return the state of a submission; None if there is none, or none that a service with a key would believe."""
+    try:
+        return queue_files.found_in(listing, submission_id, address)
+    except schema.UnknownSubmission:
+        return None
+    except schema.DamagedState:
+        if signatures.service_key() is None:
+            raise
+        return None
 
 
 def _check_quota(quota: schema.Quota, states: Sequence[schema.State], submitter: schema.Identity, at: datetime) -> None:
@@ -262,13 +273,13 @@ def finish(
     """Publish the results of a submission and mark it as scored, in one commit if there is one store.
 
     Results with a store of their own are published there first (`publish_apart`); a claim that is lost in between to
-    another worker leaves results that no state names. An existing result is left unchanged: its id comes from its
-    input.
+    another worker leaves results that no state names.
     """
-    record = _ending(claim, "scored", results=tuple(sorted(results)))
     queue_files.check_results(results)
+    digests = {key: signatures.result_digest(folder) for key, folder in results.items()}
+    record = _ending(claim, "scored", results=tuple(sorted(results)), digests=digests)
     if results_store is None or results_store.address == store.address:
-        files = partial(queue_files.new_results, store, results)
+        files = queue_files.result_files(results)
         return _conclude(store, claim, now, "finish", lambda state: record, files)
     state = state_of(store, claim.submission_id)
     if not _is_same_outcome(state.current, record):
@@ -284,7 +295,7 @@ def _conclude(
     now: datetime,
     verb: str,
     record: Callable[[schema.State], schema.Record],
-    files: Callable[[str], Mapping[str, Path]] = lambda commit: {},
+    files: Mapping[str, Path] = MappingProxyType({}),
 ) -> schema.State:
     """Conclude a claim. Repeating the same outcome, as after a lost reply, changes nothing."""
 
@@ -295,7 +306,7 @@ def _conclude(
             return queue_files.Step(state)
         last = last.model_copy(update={"at": _time_after(state, now)})
         after = _check_lease(state, claim).and_then(last)
-        return queue_files.Step(after, f"{verb} {claim.submission_id} by {claim.record.by}", (after,), files(commit))
+        return queue_files.Step(after, f"{verb} {claim.submission_id} by {claim.record.by}", (after,), files)
 
     return queue_files.change(store, decide)
 
@@ -323,15 +334,36 @@ def _is_same_outcome(record: schema.Record, other: schema.Record) -> bool:
 
 
 def submissions_without_state(store: FileStore) -> list[str]:
-    """List the submissions at the head that have files but no state, as after the merge of a pull request."""
+    """List the submissions at the head that have files but no state, as after the merge of a pull request.
+
+    For a service with a key, a state that it has not signed is none.
+    """
     commit = store.head()
     ids = {match[1] for path in store.paths(commit, "submissions") if (match := _FILE.fullmatch(path))}
-    known = set(store.paths(commit, "states"))
+    listing = queue_files.read_listing(store, commit)
+    known = {queue_files.state_path(state.submission_id) for state in listing.states}
+    if signatures.service_key() is None:
+        known |= {error.path for error in listing.damaged}
     return sorted(submission_id for submission_id in ids if queue_files.state_path(submission_id) not in known)
 
 
+def check_key(store: FileStore) -> None:
+    """Raise `ConfigurationError` if the states of a store are signed with a key that is not this process's.
+
+    Else a worker with a wrong key would take all of them for forged, and score everything again.
+    """
+    listing, variable = queue_files.read_listing(store, store.head()), signatures.KEY_VARIABLE
+    if signatures.service_key() is None:
+        wrong = sum(state.signature is not None for state in listing.states)
+    else:
+        wrong = 0 if listing.states else sum(error.reason == signatures.OTHER_KEY for error in listing.damaged)
+    if wrong:
+        message = f"{store.address} has {counted(wrong, 'state')} signed with another key"
+        raise ConfigurationError(message, f"set {variable} to the key of the service; if it has none, remove them")
+
+
 def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> schema.State:
-    """Queue a submission without a state by writing one. An existing state is left unchanged.
+    """Queue a submission without a state by writing one. A state that counts is left unchanged.
 
     Everything in it is untrusted, so its submitter is not verified, and its time of receipt is that of the adoption.
     """
@@ -340,8 +372,8 @@ def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> s
     state = _received(submission, schema.Identity(name=submission.manifest.submitter.name), first)
 
     def decide(commit: str) -> queue_files.Step[schema.State]:
-        if queue_files.state_path(submission.id) in store.paths(commit, "states"):
-            return queue_files.Step(queue_files.read_state(store, commit, submission.id))
+        if known := _known(queue_files.read_listing(store, commit), submission.id, store.address):
+            return queue_files.Step(known)
         return queue_files.Step(state, f"adopt {submission.id} by {by}", (state,))
 
     return queue_files.change(store, decide)
@@ -357,9 +389,10 @@ def add_results(
     *,
     results_store: FileStore | None = None,
 ) -> schema.State:
-    """Publish more results of a scored submission. Existing files are left unchanged, missing ones are restored."""
+    """Publish more results of a scored submission; files that are missing or not the service's are restored."""
     queue_files.check_results(results)
     token = secrets.token_hex(8)
+    digests = {key: signatures.result_digest(folder) for key, folder in results.items()}
     one_store = results_store is None or results_store.address == store.address
 
     def decide(commit: str) -> queue_files.Step[schema.State]:
@@ -367,8 +400,8 @@ def add_results(
         if state.current.state != "scored":
             message = f"{submission_id} is {state.current.state}: results can be added only to a scored submission"
             raise schema.IllegalTransition(message, schema.SEE_HISTORY)
-        files = queue_files.new_results(store, results, commit) if one_store else {}
-        if set(results) <= set(state.results):  # there may be files of theirs that the store has lost
+        files = queue_files.result_files(results) if one_store else {}
+        if digests.items() <= state.digests.items():  # the store may have lost their files
             return queue_files.Step(state, f"restore results of {submission_id} by {by}", files=files)
         joined = (*state.results, *sorted({*results} - {*state.results}))
         if len(joined) > schema.MAX_RESULTS:
@@ -376,6 +409,7 @@ def add_results(
                 f"{submission_id} has {len(state.results)} results", f"at most {schema.MAX_RESULTS} are kept"
             )
         values = {"versions": _versions(), "profile": profile, "token": token, "results": joined}
+        values |= {"digests": {**state.digests, **digests}}
         after = _followed(state, "scored", by, now, "scored again", **values)
         return queue_files.Step(after, f"more results of {submission_id} by {by}", (after,), files)
 
@@ -477,6 +511,12 @@ def _versions() -> dict[str, str]:
 def listing(store: FileStore) -> schema.Listing:
     """List all submissions at the head of a store, and the damaged states."""
     return queue_files.read_listing(store, store.head())
+
+
+def ignored_results(store: FileStore, listing: schema.Listing) -> list[str]:
+    """List the files under `results` that no state names, so that nothing shows them."""
+    named = {path for state in listing.states for path in queue_files.all_result_paths(state)}
+    return [path for path in store.paths(listing.commit, "results") if path not in named]
 
 
 def states(store: FileStore) -> list[schema.State]:

@@ -49,7 +49,7 @@ def person(submitter: Identity) -> str:
 
 def state_json(state: State, now: datetime) -> dict[str, Any]:
     """Return a submission as `--json` prints it."""
-    known = state.model_dump(mode="json", exclude={"history"})
+    known = state.model_dump(mode="json", exclude={"history", "signature"})
     history = [record.model_dump(mode="json", exclude_defaults=True) for record in state.history]
     return known | {"state": state.current.state, "waits": state.is_waiting(now), "history": history}
 

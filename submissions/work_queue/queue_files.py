@@ -5,19 +5,20 @@ states/<id>.json    its state and history; see schema.py
 results/<id>/       result.json and per_prompt.parquet
 """
 
+import json
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from divbench.core.errors import InputError
-from submissions.storage.file_store import ATTEMPTS, Conflict, FileStore, retrying_conflicts
+from divbench.core.errors import ConfigurationError, InputError
+from submissions.storage.file_store import ATTEMPTS, Conflict, FileStore, folders_of, retrying_conflicts
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, MAX_MANIFEST_BYTES, REPORTED_FILE
 from submissions.untrusted.findings import MAX_FILE_BYTES
 from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue import schema
+from submissions.work_queue import schema, signatures
 
 RESULT_FILES = ("result.json", "per_prompt.parquet")
 SUBMISSION_FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)  # the last is optional
@@ -40,8 +41,19 @@ class Step(Generic[T]):
 
     def additions(self) -> dict[str, bytes | Path]:
         """Return what to write, by path."""
-        written = {state_path(state.submission_id): state.as_bytes() for state in self.states}
+        written = {state_path(state.submission_id): _signed(state) for state in self.states}
         return {**written, **self.files}
+
+
+def _signed(state: schema.State) -> bytes:
+    """Return the content of a state's file, signed if this service has a key."""
+    if (key := signatures.service_key()) is not None:
+        signature = signatures.signature_of(state.model_dump(mode="json"), key)
+        return state.model_copy(update={"signature": signature}).as_bytes()
+    if state.signature is not None:
+        hint = f"set {signatures.KEY_VARIABLE} to the key of the service"
+        raise ConfigurationError(f"the state of {state.submission_id} is signed, and you have no key", hint)
+    return state.as_bytes()
 
 
 def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
@@ -52,13 +64,24 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
         step = decide(commit)
         add = step.additions()
         if add or step.removed:
-            store.commit(commit, add, step.removed, step.message)
+            try:
+                store.commit(commit, add, step.removed, step.message)
+            except InputError:
+                if not (blocking := _in_the_way(store.paths(commit), add)):
+                    raise
+                store.commit(commit, add, {*step.removed, *blocking}, step.message)
         return step.outcome
 
     try:
         return retrying_conflicts()(once)
     except Conflict as error:
         raise schema.QueueBusy(f"{store.address} changed during each of {ATTEMPTS} attempts", "retry later") from error
+
+
+def _in_the_way(paths: Sequence[str], add: Mapping[str, object]) -> list[str]:
+    """Return the files where folders must be, and those in folders where files must be, as a pull request may have."""
+    folders = {folder for path in add for folder in folders_of(path)}
+    return [path for path in paths if path in folders or not add.keys().isdisjoint(folders_of(path))]
 
 
 def checked_id(submission_id: str) -> str:
@@ -88,14 +111,12 @@ def check_results(results: Mapping[str, Path]) -> None:
                 raise InputError(f"there is no file {folder / file}", f"a result has {' and '.join(RESULT_FILES)}")
 
 
-def new_results(store: FileStore, results: Mapping[str, Path], commit: str) -> dict[str, Path]:
-    """Return the files of result folders by their paths in the store, without files that the store has.
+def result_files(results: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the files of result folders by their paths in the store, where they replace whatever is there.
 
-    A result's id is derived from its input, so an existing one is the same.
+    A result's id follows from its input, so anyone can compute it and put other files there first.
     """
-    existing = set(store.paths(commit, "results"))
-    files = {f"results/{key}/{file}": folder / file for key, folder in results.items() for file in RESULT_FILES}
-    return {path: file for path, file in files.items() if path not in existing}
+    return {f"results/{key}/{file}": folder / file for key, folder in results.items() for file in RESULT_FILES}
 
 
 def publish_apart(
@@ -110,7 +131,7 @@ def publish_apart(
 
     If the submission is withdrawn in between, which finds none of these results, they are removed here.
     """
-    change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
+    change(results_store, lambda commit: Step(None, message, files=result_files(results)))
     try:
         return conclude()
     except schema.QueueError:
@@ -174,11 +195,15 @@ def _read(store: FileStore, commit: str, path: str) -> schema.State:
     if name is None:
         raise schema.DamagedState(path, "not the name of a state file")
     try:
-        state = strict_model(store.read(commit, path, schema.MAX_STATE_BYTES), schema.State.model_validate_json)
+        content = store.read(commit, path, schema.MAX_STATE_BYTES)
+        state = strict_model(content, schema.State.model_validate_json)
+        flaw = signatures.flaw_of(json.loads(content))
     except (InputError, ValueError) as error:
         raise schema.DamagedState(path, one_line(str(error))) from error
     if state.submission_id != name[1]:
-        raise schema.DamagedState(path, f"it belongs to another submission, {state.submission_id}")
+        flaw = f"it belongs to another submission, {state.submission_id}"
+    if flaw is not None:
+        raise schema.DamagedState(path, flaw)
     return state
 
 
@@ -197,10 +222,10 @@ def paths_of_result(result_id: str) -> list[str]:
     return [f"results/{result_id}/{file}" for file in RESULT_FILES]
 
 
-def fetch(store: FileStore, submission_id: str, target: Path) -> None:
+def fetch(store: FileStore, submission_id: str, target: Path, commit: str | None = None) -> None:
     """Copy the files of a submission into an existing folder. They are untrusted until checked there."""
     under = f"submissions/{checked_id(submission_id)}"
-    commit = store.head()
+    commit = store.head() if commit is None else commit
     existing = set(store.paths(commit, under))
     for file in SUBMISSION_FILES:
         path = f"{under}/{file}"

@@ -1,7 +1,8 @@
 """The state that the queue keeps of each submission: `states/<id>.json`, a history that only grows.
 
 A state is as untrusted as a manifest, because anyone who can propose a file can propose a state. So unknown fields are
-rejected, sizes are bounded, and the history must be one that `TRANSITIONS` allows.
+rejected, sizes are bounded, the history must be one that `TRANSITIONS` allows, and a service with a key believes only
+the states that it has signed (signatures.py).
 """
 
 import re
@@ -63,7 +64,7 @@ class DamagedState(InputError):
     """A state file cannot be read, or is not one that this queue writes."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} is damaged: {reason}", "ask the service's operator to repair or remove it")
+        super().__init__(f"{path} is damaged: {reason}", "the service's operator can repair it or remove it")
         self.path, self.reason = path, reason
 
 
@@ -105,6 +106,7 @@ Shown = Annotated[str, StringConstraints(max_length=MAX_LETTERS), AfterValidator
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 ResultId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Versions = Annotated[dict[Word, Line], Field(max_length=20)]
 
 
@@ -155,6 +157,8 @@ class Record(Closed):
     # Random id of a claim, or of added results, in all records that the claim's holder writes. No secret.
     token: Id | None = None
     results: tuple[ResultId, ...] = Field(default=(), max_length=MAX_RESULTS)
+    # Digests of the results; missing in states of earlier versions.
+    digests: Annotated[dict[ResultId, Sha256], Field(max_length=MAX_RESULTS)] = Field(default_factory=dict)
     # First 50 problems of a rejected submission.
     problems: tuple[StoredProblem, ...] = Field(default=(), max_length=MAX_PROBLEMS)
     # Last lines of the log of a worker that failed.
@@ -167,6 +171,8 @@ class Record(Closed):
             raise ValueError("a claimed record must have a lease and a token, other records no lease")
         if bool(self.results) != (self.state == "scored"):
             raise ValueError("a scored record must have results, other records none")
+        if not self.digests.keys() <= set(self.results):
+            raise ValueError("a record has digests of its results only")
         return self
 
 
@@ -180,8 +186,9 @@ class State(Closed):
     submitter: Identity
     received: Time  # time of the submission; the queue is in this order
     # SHA-256 of its generations alone, which identifies them under another manifest.
-    rows_digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    rows_digest: Sha256
     history: tuple[Record, ...] = Field(min_length=1, max_length=MAX_RECORDS)  # its records, the latest last
+    signature: Sha256 | None = None  # signature of the service when it was last written
 
     @whole(mode="after")
     def _happened(self) -> Self:
@@ -201,6 +208,11 @@ class State(Closed):
     def results(self) -> tuple[str, ...]:
         """Ids of its results, even if it was withdrawn later."""
         return next((record.results for record in reversed(self.history) if record.results), ())
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """Digests of these results, by id."""
+        return next((record.digests for record in reversed(self.history) if record.results), {})
 
     def is_leased(self, now: datetime) -> bool:
         """Whether a worker holds a lease that has not expired."""
@@ -249,7 +261,7 @@ def _check_step(before: Record, after: Record) -> None:
         raise ValueError("the attempt may increase only when a submission is pending again, and only by 1")
     if before.state == after.state == "claimed" and before.token != after.token:
         raise ValueError("a claim can be renewed only by its holder")
-    if before.state == after.state == "scored" and not set(before.results) < set(after.results):
+    if before.state == after.state == "scored" and not set(before.results) <= set(after.results):
         raise ValueError("added results must include the earlier ones")
 
 

@@ -56,7 +56,10 @@ class MemoryStore:
         contents = {checked_path(path): c if isinstance(c, bytes) else c.read_bytes() for path, c in add.items()}
         gone = {checked_path(path) for path in remove}
         assert gone <= self.trees[-1].keys()
-        self.trees.append({path: c for path, c in self.trees[-1].items() if path not in gone} | contents)
+        tree = {path: c for path, c in self.trees[-1].items() if path not in gone} | contents
+        if tree == self.trees[-1]:
+            return self.head()
+        self.trees.append(tree)
         self.messages.append(message)
         return self.head()
 

@@ -70,7 +70,7 @@ def test_a_proposal_for_a_suite_that_arrives_later_is_adopted_without_a_new_star
         raise ConfigurationError("the suite's file is not here", "divbench data build")
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker_module, "fetch_checked", unavailable)
+        patched.setattr(fetch, "fetch_checked", unavailable)
         for _ in range(2):
             worker_module._adopt_all(own, shared)
     worker_module._adopt_all(own, shared)

@@ -76,7 +76,6 @@ def test_what_does_not_fit_the_tree_is_refused(store: FileStore) -> None:
         ({}, ["a"], "does not exist"),
         ({"c": b"3"}, ["c"], "both added and removed"),
         ({"a": b"3"}, [], "a would be both a file and a folder"),
-        ({"a": b"3"}, ["a/b"], "a would be both a file and a folder"),
         ({"c/d": b"3"}, [], "c would be both a file and a folder"),
         ({"x": b"3", "x/y": b"3"}, [], "x would be both a file and a folder"),
         ({"x": Path("/none/such")}, [], "there is no file"),
