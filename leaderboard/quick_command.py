@@ -97,7 +97,7 @@ def quick(
         return
     _print(view, made)
     if len(view.everyone) == len(made):
-        known = sorted({b.k for b in boards if b.suite == suite and len(b.entries) > 1})
+        known = sorted({b.k for b in boards if b.suite == suite == USUAL and len(b.entries) > 1})
         at = " or ".join(map(str, known))
         others = f"for k = {at}, not for k = {scored.result.k}" if known else "for other suites"
         out().print(f"There are reference results {others}.", markup=False)

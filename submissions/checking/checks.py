@@ -142,7 +142,8 @@ def known_prompt(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem
         hint = f"its ids range from {context.suite.prompts[0].prompt_id} to {context.suite.prompts[-1].prompt_id}"
         yield _error("prompt_ids", row.number, "prompt_id", message, hint)
     if row.prompt_id in seen.first_row:
-        message = f"{row.prompt_id!r} already appears in row {seen.first_row[row.prompt_id]}"
+        name = repr((row.prompt or row.prompt_id)[:60]) if context.own else repr(row.prompt_id)
+        message = f"{name} already appears in row {seen.first_row[row.prompt_id]}"
         yield _error("prompt_ids", row.number, "prompt_id", message, "write one row for each prompt")
 
 

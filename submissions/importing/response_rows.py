@@ -261,7 +261,7 @@ def _read(file: _File) -> Imported:
             if "sample_idx" not in raw or sample is not None:
                 prompts.add(prompt_id, text, [Answer(index, number, *output) for output in outputs])
     _check_file(file, keys, questions)
-    _check_samples(file, prompts.answers)
+    _check_samples(file, prompts)
     prompts.gather(imported, file.prompt or "prompt", file.name, file.findings, _OTHER_PROMPTS)
     ids = {row.prompt_id for row in imported.rows}
     if file.suite is not None and ids and file.suite.by_id.keys().isdisjoint(ids):
@@ -409,8 +409,9 @@ def _questions(path: Path, findings: Findings) -> dict[str, tuple[Question, Raw]
 
 def _note(file: _File, imported: Imported, raw: Raw, number: int, question: Question | None) -> None:
     """Record what a row states about the system, and its unused fields."""
+    settings = shapes.settings_of(raw) if any(isinstance(value, dict) for value in raw.values()) else {}
     asked = file.asked[str(_id_of(file, raw))][1] if file.asked and question is not None else {}
-    stated = {name: value for name, value in (shapes.settings_of(raw) | {**asked}).items() if value is not None}
+    stated = {name: value for name, value in (settings | {**asked}).items() if value is not None}
     if question is not None and question.system:
         stated["system_prompt"] = question.system
     paths = (*file.responses, file.prompt or "prompt", file.options.id_field or "", file.options.by or "")
@@ -500,17 +501,19 @@ def _check_file(file: _File, prompts: Sequence[str], questions: Sequence[Questio
         file.warn("prompt_text", file.prompt or "", message, "check that it can be understood without the others")
 
 
-def _check_samples(file: _File, answers: Mapping[str, list[Answer]]) -> None:
+def _check_samples(file: _File, prompts: Prompts) -> None:
     """Report repeated and missing sample numbers, and lists that pandas wrote to CSV as texts."""
     name, gaps = file.responses[0], []
     numbered = {number for number, raw in file.rows if "sample_idx" in raw}
+    answers, named = prompts.answers, file.has_ids and not file.by_text  # else ids are ours, not the file's
     for prompt_id, of_prompt in answers.items():
+        shown = prompt_id if named else repr((prompts.texts[prompt_id] or "")[:40])
         counts = Counter(answer.sample for answer in of_prompt if answer.row in numbered)
         is_gap = counts and max(counts) - min(counts) >= len(counts) and max(counts.values()) == 1
-        gaps += [prompt_id] if is_gap else []
+        gaps += [shown] if is_gap else []
         for sample, row, *_ in of_prompt:
             if counts[sample] > 1:
-                message = f"{prompt_id} has sample_idx {sample} {counts[sample]} times"
+                message = f"{shown} has sample_idx {sample} {counts[sample]} times"
                 hint = "number the samples of a prompt 0, 1, 2, …"
                 file.findings.error("json", file.name, row, "sample_idx", message, hint)
     if gaps and not file.findings.rejected():

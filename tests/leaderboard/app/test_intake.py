@@ -218,8 +218,8 @@ def test_problems_of_a_file_name_its_rows_and_are_called_as_the_client_calls_it(
     upload.write_text("\n".join(rows))
     found = given.check_file(upload, "jsonl", known())
     assert [list(row[:4]) for row in found.table().texts] == [
-        ["error", "my answers.jsonl", "3", "responses[1]"],
         ["error", "my answers.jsonl", "5", ""],
+        ["error", "my answers.jsonl", "3", "responses[1]"],
     ]
 
 

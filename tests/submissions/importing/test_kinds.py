@@ -131,6 +131,13 @@ READ: dict[str, Kind] = {
     "JSON array under .jsonl": Kind(json.dumps(together())),
     "JSON Lines under .json": Kind("\n".join(map(json.dumps, together())), name="in.json"),
     "prompts to responses": Kind(json.dumps(SETS), name="in.json"),
+    "columns of pandas in JSON": Kind(
+        json.dumps({"prompt": dict(enumerate(SETS)), "responses": dict(enumerate(SETS.values()))}), name="in.json"
+    ),
+    "responses under prompts": Kind(json.dumps({p: {"outputs": t} for p, t in SETS.items()}), name="in.json"),
+    "columns of one name": Kind(wide("gen_0", "gen_1"), notes="2 columns were read", name="in.csv"),
+    "system prompts in a column": Kind([row | {"system": "You are kind."} for row in apart()]),
+    "a conversation by its field": Kind([{"chosen": turns(p, t)} for p, t in PAIRS], options={"field": "chosen"}),
     "columns": Kind(json.dumps({"prompt": list(SETS), "responses": list(SETS.values())}), name="in.json"),
     "rows under data": Kind(json.dumps({"meta": {}, "data": together()}), name="in.json"),
     "rows by number": Kind(json.dumps({str(i): row for i, row in enumerate(together())}), name="in.json"),
@@ -437,6 +444,10 @@ REFUSED: dict[str, Kind] = {
     "lists written by pandas": Kind(
         "prompt,response\np,\"['a', 'b']\"\nq,\"['c', 'd']\"", "a list that was written as a text", name="in.csv"
     ),
+    "a sample number twice": Kind(
+        [{"prompt": PET, "response": text, "sample_idx": 0} for text in "ab"], "'Name a pet.' has sample_idx 0 2 times"
+    ),
+    "lists of one prompt": Kind(together() * 2, "'Name a pet.' already appears in row 1"),
     "a wrong path": Kind(
         apart(),
         "rows have no such field; they have 'prompt', 'response' .name one of them with --field",
