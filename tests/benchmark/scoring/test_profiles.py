@@ -1,21 +1,31 @@
 """The profile *paper*, and profiles with other models or another way of reading."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import modules
 
+from benchmark.metrics.metric import Missing
 from benchmark.models.embedder import ALL_MINILM_L6_V2
-from benchmark.models.model_files import ModelFiles
+from benchmark.models.model_files import ModelFiles, find_model_files
 from benchmark.models.pair_scorer import ROBERTA_LARGE_BERT_SCORE, CrossEncoderSpec
+from benchmark.models.reward import HFRewardSpec
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.inputs import score_sets
 from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 from benchmark.scoring.results import sign
 from benchmark.scoring.scorer import Options, score_submission
-from benchmark.surprisal.engine import OrderPlan
+from benchmark.surprisal.engine import OrderPlan, ResponseSet
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.encoders import save_cross_encoder, save_roberta, save_sentence_bert
 from tests.benchmark.helpers import HASH_READER, rows_of, submit, suite_of
+from tests.benchmark.lms import tokeniser
+from tests.benchmark.reward_models import TEMPLATE
 
 LEXICAL, OFFLINE, PAPER = (find_profile(name) for name in ("lexical", "offline", "paper"))
 COMMIT = "0123456789" * 4
@@ -112,3 +122,49 @@ def test_another_family_than_roberta_is_refused_for_bert_score(tmp_path: Path) -
     spec = PAPER.replace(bert_score=str(save_sentence_bert(tmp_path / "bert"))).pair_scorers["pairs:bert_score"]
     with pytest.raises(ConfigurationError, match="no RoBERTa"):
         spec.load()
+
+
+def qwen3(folder: Path, task: str) -> Path:
+    """A random Qwen 3: *embeddings* pools the last token, *rewards* has one output, *texts* is a language model."""
+    made = tokeniser("merging")
+    made.add_special_tokens({"additional_special_tokens": ["<|user|>", "<|assistant|>", "<|end|>"]})
+    made.pad_token, made.padding_side, made.chat_template = "<|end|>", "left", TEMPLATE
+    parts = folder / "parts" if task == "embeddings" else folder
+    made.save_pretrained(parts)
+    sizes = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "head_dim": 8,
+    }
+    config = transformers.Qwen3Config(
+        vocab_size=len(made), num_key_value_heads=2, pad_token_id=made.pad_token_id, num_labels=1, **sizes
+    )
+    torch.manual_seed(0)
+    kinds = {"embeddings": "Qwen3Model", "rewards": "Qwen3ForSequenceClassification", "texts": "Qwen3ForCausalLM"}
+    getattr(transformers, kinds[task])(config).save_pretrained(parts)
+    if task == "embeddings":
+        body = modules.Transformer(str(parts))
+        pooled = [body, modules.Pooling(32, "lasttoken"), modules.Normalize()]
+        SentenceTransformer(modules=pooled, device="cpu").save(str(folder), create_model_card=False)
+    return folder
+
+
+def test_the_standard_profile_runs_on_models_of_its_classes(tmp_path: Path) -> None:
+    standard = find_profile("standard")
+    assert isinstance(standard.reward, HFRewardSpec)
+    names = {task: qwen3(tmp_path / task, task) for task in ("embeddings", "rewards", "texts")}
+    tiny = standard.replace(embedder=str(names["embeddings"]), lm=str(names["texts"]))
+    tiny = replace(
+        tiny, reward=replace(standard.reward, files=find_model_files(str(names["rewards"])), dtype="float32")
+    )
+    assert tiny.embedder is not None
+    assert tiny.embedder.max_tokens == 512
+    backends, metrics = ScoringBackends(tiny), tiny.metrics()
+    sets = [ResponseSet("Name a colour.", ("Red.", "Blue, like the sea.", "red", "Green", "A pale yellow.", "Black"))]
+    [values] = score_sets(backends.materials(sets, metrics), metrics)
+    lacking = {name: value for name, value in values.items() if isinstance(value, Missing)}
+    assert lacking.keys() == {metric.id for metric in metrics if metric.reads == "reported"}
+    assert {"utility_k", "d_can", "vendi_score", "valid_distinct_k"} <= values.keys()
+    assert values["valid_distinct_k"] == 5.0  # by our estimate, whatever a random reward model says
