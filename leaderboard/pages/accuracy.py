@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import ceil, floor
 from pathlib import Path
 
 from markupsafe import Markup
@@ -27,7 +28,7 @@ _PAIRS = re.compile(r"^\| AUC, people's ([\d,]+) pairs [^|]*\|[^|]*\|\s*([.\d]+)
 _HELD_OUT = re.compile(
     r"over systems Spearman\s([.\d]+).*?mean\s+absolute\s+error\s([.\d]+), largest\s([.\d]+)", re.DOTALL
 )
-_SIDE, _LEFT, _BOTTOM = 340, 34, 38  # pixels of the scatter and of its margins
+_SIDE, _LEFT, _BOTTOM = 416, 26, 38  # pixels of the scatter and of its margins
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +170,18 @@ def _attacks(gaming: Gaming | None) -> str:
     )
 
 
-def _scatter(measured: Accuracy) -> tuple[list[tuple[Compared, Spot]], list[tuple[float, str]]]:
-    """Lay out the systems by judged value (x) and estimate (y) on one scale from 0 to k, with its ticks."""
-    span = _SIDE - _LEFT - 10
+def _scatter(measured: Accuracy) -> tuple[list[tuple[Compared, Spot]], list[tuple[float, float, str]]]:
+    """Lay out the systems by judged value (x) and estimate (y) on one scale, with its ticks on both axes."""
+    values = [value for system in measured.systems for value in (system.judged, system.estimated)]
+    low, high = floor(min(values)), ceil(max(values) + 0.01)
+    across, up = _SIDE - _LEFT - 10, _SIDE - _BOTTOM - 10
 
     def at(judged: float, estimated: float) -> Place:
-        return _LEFT + span * judged / measured.k, 10 + (_SIDE - _BOTTOM - 10) * (1 - estimated / measured.k)
+        shares = (judged - low) / (high - low), (high - estimated) / (high - low)
+        return round(_LEFT + across * shares[0], 1), round(10 + up * shares[1], 1)
 
-    places = [at(system.judged, system.estimated) for system in measured.systems]
     names = [cut_name(" ".join(system.system.split())) for system in measured.systems]
-    frame = (float(_LEFT), 0.0, float(_SIDE), float(_SIDE - _BOTTOM))
-    found = spots(places, names, [False] * len(places), frame)
-    ticks = [(round(_LEFT + span * value / measured.k, 1), str(value)) for value in range(0, measured.k + 1, 2)]
+    places = [at(system.judged, system.estimated) for system in measured.systems]
+    found = spots(places, names, [False] * len(places), (float(_LEFT), 0.0, float(_SIDE), float(_SIDE - _BOTTOM)))
+    ticks = [(*at(value, value), str(value)) for value in range(low, high + 1)]
     return list(zip(measured.systems, found, strict=True)), ticks

@@ -355,7 +355,8 @@ def _sentence(
     elif len(lines) == 1:
         text = f"{times}{best.system} gives {best.mark.text} {words}"
     else:
-        text = f"{times}{best.system} gives the most {words} of {shown}, {best.mark.text}"
+        name = f"{best.system}," if "," in best.system else best.system
+        text = f"{times}{name} gives the most {words} of {shown}, {best.mark.text}"
     tied = [line.system for line in lines[1:] if line.group == best.group]
     if tied:
         text += f", statistically tied with {listed(tied, _NAMED)}"
