@@ -244,7 +244,7 @@ def _read(file: _File) -> Imported:
         fields = Fields(raw, file.name, number, file.findings)
         prompt_id, sample = _identified(file, fields, question, prompts)
         outputs = _outputs(file, fields)
-        keys.append(prompt_id or "")
+        keys.append(prompt_id or f"row {number}")
         if prompt_id is None or outputs is None or _is_line_repeated(fields, earlier):
             continue
         _note(file, imported, raw, number, question)
@@ -312,6 +312,9 @@ def _outputs(file: _File, fields: Fields) -> list[Output] | None:
         reasons: Any = next((raw[n] for n in _FINISH if raw.get(n) is not None), None)
         if isinstance(reasons, list):
             reasons = fields.reasons(next(n for n in _FINISH if raw.get(n) is not None))
+            if reasons is not None and len(reasons) != len(outputs):
+                message = f"{counted(len(reasons), 'finish reason')} for {counted(len(outputs), 'response')}"
+                fields.problem("finish_reasons", message, "give one per response, or leave them out")
             if reasons is None or len(reasons) != len(outputs):
                 return None
         else:

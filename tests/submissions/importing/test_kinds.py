@@ -448,6 +448,9 @@ REFUSED: dict[str, Kind] = {
         [{"prompt": PET, "response": text, "sample_idx": 0} for text in "ab"], "'Name a pet.' has sample_idx 0 2 times"
     ),
     "lists of one prompt": Kind(together() * 2, "'Name a pet.' already appears in row 1"),
+    "reasons of other responses": Kind(
+        together(finish_reasons=["stop"]), "row 1 and 1 more, finish_reasons: 1 finish reason for 2 responses"
+    ),
     "a wrong path": Kind(
         apart(),
         "rows have no such field; they have 'prompt', 'response' .name one of them with --field",
