@@ -194,7 +194,7 @@ class _Clerk:
 
         def skipped(polls: Polls, stored: Mapping[str, str], voter: str) -> list[Any]:
             polls.skip(stored["pair"], voter, caller_address(request))
-            return self.following(state, profile, request)
+            return _step(polls, state, profile, request, following=True)
 
         return self._done(skipped, state, profile, request)
 

@@ -50,7 +50,9 @@ def test_every_page_has_a_head_of_its_own_and_links_to_the_api(address: str) -> 
     assert all(get(f"{address}/{name}")[1].startswith(b"<svg") for name in (*icon, "favicon.ico"))
     with Image.open(PREVIEW) as picture:
         assert picture.size == (1200, 630)  # what previews of links show whole
-    assert '<a href="api">API</a>' in get(f"{address}/system")[1].decode()
+    plain = get(f"{address}/system")[1].decode()
+    assert '<a href="api">API</a>' in plain
+    assert ">Paper (Khoriaty et al.)</a>" in plain  # not ours
     assert "/per_prompt" in get(f"{address}/api")[1].decode()
 
 

@@ -16,6 +16,7 @@ from leaderboard.app.polls import Offer, Polls
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.sources import FolderSource
+from leaderboard.pages import page_text
 from leaderboard.pages.votes import agreement_table, strengths_table, votes_text
 from submissions.judgements.vote_store import VoteReader, VoteSpool
 from submissions.judgements.votes import CHECKS, Answer, Question
@@ -58,6 +59,10 @@ def test_a_pair_stays_until_it_is_answered_and_counts_once(polls: Polls) -> None
     assert (is_new, is_new_again) == (True, False)
     assert len(polls.tally.votes()) == 2
     assert offered(polls, me).pair_id != offer.pair_id
+
+
+def test_visitors_are_given_no_commands_for_operators() -> None:
+    assert not any("divbench" in text for text in (page_text.NO_VOTES, page_text.NO_PAIRS, page_text.ALL_JUDGED))
 
 
 def test_a_skipped_pair_and_an_undone_vote_leave_nothing_and_do_not_come_back(polls: Polls) -> None:
