@@ -115,7 +115,8 @@ def ranked() -> list[tuple[Shipped, str]]:
     systems = [s for s in JUDGED.values() if s.kind not in ("human", "base model", "baseline")]
     means = np.array([system.mean(VALUE) for system in systems])
     pairs = list(combinations(range(len(systems)), 2))
-    p = np.array([ttest_rel(*(systems[i].table[VALUE] for i in pair), nan_policy="omit").pvalue for pair in pairs])
+    values = [system.table[VALUE].to_numpy(np.float64) for system in systems]
+    p = np.array([ttest_rel(values[one], values[other], nan_policy="omit").pvalue for one, other in pairs])
     better = np.zeros((len(systems), len(systems)), bool)
     for tests_left, place in zip(range(len(pairs), 0, -1), np.argsort(p), strict=True):
         if p[place] * tests_left >= 0.05:
