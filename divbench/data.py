@@ -48,8 +48,8 @@ def load(
 
     >>> print(*load("demo").column_names[:3])
     prompt_id category prompt
-    >>> sorted(set(load("gssbench")["split"]))[:2]
-    ['complement', 'factualqa']
+    >>> len(set(load("gssbench")["split"]))
+    6
     """
     names = [known.name for known in find_config(name)[1].splits]
     folder = None if mirror is None else Path(mirror)
