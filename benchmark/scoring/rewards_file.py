@@ -1,6 +1,7 @@
 """Reads what was decided elsewhere of each response: a reward, or whether it is valid."""
 
 import math
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,15 @@ def read_stated(
     path: Path, prompt_ids: Collection[str], k: int, threshold: float | None, quantile: float | None
 ) -> StatedValidity:
     """Read which responses are valid from rows of `prompt_id`, `index` and either `valid` or `reward`."""
-    table = _table(path)
+    table, source = _table(path), re.sub(r"[^\w.-]", "-", path.stem)[:60]
     if "valid" not in table.names:
         rewards = _values(path, table, "reward", prompt_ids, k)
-        return stated_by_rewards(rewards, path.stem, threshold, quantile)
+        return stated_by_rewards(rewards, source, threshold, quantile)
     if threshold is not None or quantile is not None:
         raise ConfigurationError(f"{path} says what is valid", "leave out --threshold and --quantile")
     values = _values(path, table, "valid", prompt_ids, k)
     verdicts = {name: tuple(None if v is None else bool(v) for v in row) for name, row in values.items()}
-    return StatedValidity(path.stem, verdicts)
+    return StatedValidity(source, verdicts)
 
 
 def _table(path: Path) -> Columns:

@@ -236,6 +236,7 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
         what = f"version {cell.version}, which" if other else "a metric that"
         rough = ", roughly estimated" if is_roughly_estimated(signature) else ""
         rough += ", by words" if is_by_words(signature) else ""
+        rough += ", valid as stated" if is_stated(signature) else ""
         columns.append(
             Column(
                 label=_label(signature, by_metric[cell.metric], f"v:{cell.version}" if other else None),
@@ -258,6 +259,11 @@ def is_roughly_estimated(signature: Signature) -> bool:
     is_judged = signature.suite.partition("@")[0] == JUDGED_SUITE
     estimates = [model for model in signature.models if model.startswith("validity-v")]
     return any(not is_judged or model.endswith(",texts") for model in estimates)
+
+
+def is_stated(signature: Signature) -> bool:
+    """Whether a number depends on a validity that whoever scored the responses stated."""
+    return any(model.startswith("validity-as-stated") for model in signature.models)
 
 
 def is_by_words(signature: Signature) -> bool:

@@ -19,7 +19,7 @@ from benchmark.analysis.ranking import Standing
 from benchmark.scoring.reported import judged_version
 from divbench.core.errors import counted, need
 from divbench.core.tables import interval, listed, number, places_for
-from leaderboard.data.board import Board, Column, Entry, is_roughly_estimated
+from leaderboard.data.board import Board, Column, Entry, is_roughly_estimated, is_stated
 from leaderboard.data.kinds import KINDS, Kind, asked, cut_of, kind_of, size_of, weights_of
 from leaderboard.pages.systems import direction_text, system_labels
 
@@ -271,6 +271,10 @@ def judged_by(column: Column) -> str:
     judge = next((model for model in column.signature.models if model.startswith("validity-")), "")
     if lowest := judge.partition(",")[0].partition("validity-from-")[2]:
         return f". Responses are valid if a judge scores the first of their class {lowest} or more of 10"
+    if is_stated(column.signature):
+        return (
+            ". Responses are valid as their scorer stated, by the rule in the signature; nobody here has checked that"
+        )
     if not judge.startswith("validity-v"):
         return ""
     known = (

@@ -10,6 +10,7 @@ import divbench as db
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import JudgedPartition, Partition, pass_at_k
 from benchmark.scoring.results import read_result
+from leaderboard.data.board import is_stated
 from submissions.checking.validate import open_submission
 from tests.cases import each
 from tests.conftest import divbench, document
@@ -110,3 +111,4 @@ def test_a_submission_is_scored_with_what_a_file_states_of_its_responses(tmp_pat
     assert result.counts.invalid is not None  # type: ignore[union-attr]
     assert "|model:validity-as-stated,checked|" in str(result.scores[0].signature)  # type: ignore[union-attr]
     assert scored()["folder"] != by_file["folder"]
+    assert is_stated(result.scores[0].signature)  # type: ignore[union-attr] # the board says so
