@@ -80,6 +80,7 @@ COMMANDS = (
     Command("submissions rescore", "benchmark.service.commands", "rescore"),
     Command("submissions retry", "submissions.commands", "retry"),
     Command("submissions withdraw", "submissions.commands", "withdraw"),
+    Command("submissions repair", "submissions.commands", "repair"),
 )
 GROUPS = {
     "metrics": "List, explain and test metrics, and measure their agreement with human labels.",

@@ -393,3 +393,31 @@ def withdraw(
     if state.results and not {*all_result_paths(state)} & stored:
         message = f"{results.address} had none of its results: if another store has, repeat this with --results-store"
         err().print(message, style="yellow", markup=False, soft_wrap=True)
+
+
+def repair(
+    store: Store,
+    by: Annotated[str, typer.Option(help="Operator's name, for the history.")],
+    drop: Annotated[bool, typer.Option("--drop", help="Remove submissions whose files are damaged.")] = False,
+    results_store: Annotated[str | None, typer.Option(help="Store of the results; default: --store.")] = None,
+    mirror: MirrorOption = None,
+) -> None:
+    """Repair a store after damage to its files (for operators). All its files are read.
+
+    A lost HEAD of a folder is set to the last intact commit. A damaged or forged state is rebuilt from its submission,
+    which waits again; without an intact submission it is removed. A submission with damaged results is scored again.
+    One with damaged files is named: submit the same folder again, or remove it with --drop.
+
+    Example: divbench submissions repair --store hf://datasets/ORG/submissions --by ann
+    """
+    from submissions.storage import open_store
+    from submissions.work_queue.repair import repair as run
+    from submissions.work_queue.schema import identity
+
+    results = None if results_store is None else open_store(results_store)
+    name = identity(by, "give another name with --by").name
+    opened, line = open_store(store, existing=True), ""
+    for line in run(opened, name, datetime.now(UTC), drop=drop, results_store=results, mirror=mirror):
+        out().print(line, markup=False, soft_wrap=True)
+    if not line:
+        out().print("nothing is damaged")

@@ -16,7 +16,7 @@ from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.prompts import OWN
 from submissions.checking.validate import open_checked, validate_in_child
 from submissions.schema import Manifest
-from submissions.storage.file_store import FileStore
+from submissions.storage.file_store import DamagedFile, FileStore
 from submissions.storage.submission_folders import (
     MANIFEST_FILE,
     MAX_MANIFEST_BYTES,
@@ -103,16 +103,20 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
     """
     try:
         fetch(store, submission_id, folder)
-    except (UnknownSubmission, InputError) as error:
+    except UnknownSubmission as error:
+        raise DamagedFile(f"submissions/{submission_id}", error.message) from error
+    except DamagedFile:
+        raise
+    except InputError as error:
         raise NotAcceptable([Problem("file", "error", "", None, "", error.message, error.hint)]) from error
     try:
         return _checked(submission_id, folder, suites)
-    except NotAcceptable:
+    except (NotAcceptable, DamagedFile):
         # A third file that was added to a submission makes it another one, so look whether the two are right.
         if not (folder / REPORTED_FILE).is_file():
             raise
         (folder / REPORTED_FILE).replace(folder / "unused")
-        with suppress(NotAcceptable):
+        with suppress(NotAcceptable, DamagedFile):
             return _checked(submission_id, folder, suites)
         raise
 
@@ -128,7 +132,5 @@ def _checked(submission_id: str, folder: Path, suites: Suites) -> tuple[Submissi
     except Rejected as error:
         raise NotAcceptable(error.findings.problems) from error
     if submission.id != submission_id:
-        message = f"its content is that of {submission.id}"
-        hint = "submit it again: the content of a submission is never changed"
-        raise NotAcceptable([Problem("id", "error", "", None, "", message, hint)])
+        raise DamagedFile(f"submissions/{submission_id}", f"its content is that of {submission.id}")
     return submission, suite

@@ -35,7 +35,7 @@ from benchmark.service.lease import GRACE, ClaimKeeper, EventSink, Stop, Stopped
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError
 from submissions.checking.prompts import OWN
-from submissions.storage.file_store import FileStore, LocalDiskFault, NoWriteAccess, StoreFault
+from submissions.storage.file_store import DamagedFile, FileStore, LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Problem
 from submissions.work_queue import operations, schema
@@ -471,7 +471,7 @@ def _rescore(
 def _conclude_rescoring(worker: Worker, shared: WorkerState, state: schema.State, error: Exception) -> str:
     """Report a failure, unless the submission and its files were withdrawn meanwhile; return the outcome."""
     name, reason = state.submission_id, log_tail(error).splitlines()[-1]
-    if isinstance(error, fetch.NotAcceptable):
+    if isinstance(error, fetch.NotAcceptable | DamagedFile):
         if shared.retry(lambda: operations.state_of(worker.store, name), grace=0).current.state == "withdrawn":
             shared.pass_over(name, "it was withdrawn")
             return "passed_over"

@@ -20,7 +20,7 @@ from divbench.core.console import progress
 from divbench.core.errors import ConfigurationError, InputError, first_line
 from divbench.core.files import atomic_folder, content_id
 from leaderboard.data.board import Board, make_boards
-from submissions.storage.file_store import FileStore, LocalDiskFault, StoreFault, disk_faults
+from submissions.storage.file_store import DamagedFile, FileStore, LocalDiskFault, StoreFault, disk_faults
 from submissions.untrusted.findings import MAX_FILE_BYTES
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.queue_files import read_listing
@@ -186,7 +186,7 @@ class StoreSource:
                 return item[0], self._load(commit, *item, published)
             except LocalDiskFault:
                 raise
-            except StoreFault as fault:
+            except (StoreFault, DamagedFile) as fault:
                 self._results.head()  # raises if the store as a whole is unreachable, not only this result
                 settled = False
                 return item[0], Missing(" ".join(str(fault).split()))
@@ -211,6 +211,8 @@ class StoreSource:
                 result: Result | Missing = known[1]
             else:
                 result = self._cached_or_fetched(commit, result_id, text)
+        except DamagedFile:  # which may be restored without a commit
+            raise
         except InputError as error:
             return Missing(str(error))
         if isinstance(result, Missing):

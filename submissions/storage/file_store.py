@@ -27,6 +27,8 @@ COMMITS_KEPT = 8  # in memory
 
 _PATH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}(/[a-z0-9][a-z0-9_.-]{0,99}){0,7}")  # no "..": no part begins with a dot
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}")
+_NO_COMMIT = "0" * 40  # in the HEAD of a store before its first commit
+_LOST = (errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _WAIT = wait_random_exponential(multiplier=0.05, max=2)  # fully random, so that two writers do not collide again
 
@@ -43,6 +45,13 @@ def retrying_conflicts() -> Retrying:
 
 class StoreFault(DivBenchError):
     """The store cannot be read or written now: full disk, no permission, no network. Nothing was partly written."""
+
+
+class DamagedFile(InputError):
+    """The content of one file is lost or changed; the other files of the store are not affected."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}", "submit it again, or see divbench submissions repair")
 
 
 class LocalDiskFault(StoreFault):
@@ -209,13 +218,39 @@ class FolderStore:
 
     def head(self) -> str:
         """As `FileStore.head`."""
-        path = self.folder / "HEAD"
-        with disk_faults(path), suppress(FileNotFoundError):
-            commit = path.read_text(encoding="ascii", errors="replace").strip()
-            if not is_commit_id(commit):
-                raise _damaged(path)
+        path, commits = self.folder / "HEAD", self.folder / "commits"
+        with disk_faults(path):
+            try:
+                commit = path.read_text(encoding="ascii", errors="replace").strip()
+            except FileNotFoundError:
+                if any(commits.glob("*.json")):
+                    raise _damaged(path, "it is missing, but there are commits") from None
+                return ""
+            if commit == _NO_COMMIT:
+                return ""
+            if not is_commit_id(commit) or not (commits / f"{commit}.json").is_file():
+                raise _damaged(path, f"there is no commit {commit[:100]!r}")
             return commit
-        return ""
+
+    def restore(self) -> str | None:
+        """Set a damaged `HEAD` to the newest intact commit on which no other is based; None if it is intact.
+
+        Changes after that commit are lost; their files may be submitted again.
+        """
+        with suppress(StoreFault):
+            self._tree(self.head())
+            return None
+        intact: dict[str, _State] = {}
+        with disk_faults(self.folder):
+            for path in sorted((self.folder / "commits").glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
+                with suppress(StoreFault):
+                    intact[path.stem] = self._state(path.stem)
+        parents = {state.parent for state in intact.values()}
+        if not (last := [commit for commit in intact if commit not in parents]):
+            raise StoreFault(f"{self.address} has no intact commit", "restore it from a backup")
+        with disk_faults(self.folder), FileLock(self.folder / ".lock", timeout=LOCK_SECONDS):
+            self._write(self.folder / "HEAD", [f"{last[-1]}\n".encode()])
+        return last[-1]
 
     def paths(self, commit: str, under: str = "") -> list[str]:
         """As `FileStore.paths`."""
@@ -224,13 +259,13 @@ class FolderStore:
 
     def read(self, commit: str, path: str, limit: int) -> bytes:
         """As `FileStore.read`."""
-        return b"".join(self._pieces(self._entry(commit, path, limit)))
+        return b"".join(self._pieces(path, self._entry(commit, path, limit)))
 
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         entry = self._entry(commit, path, limit)
         with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary, temporary.open("wb") as file:
-            for piece in self._pieces(entry):
+            for piece in self._pieces(path, entry):
                 file.write(piece)
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
@@ -248,6 +283,8 @@ class FolderStore:
                 return parent
             state = _State(id="", parent=parent or None, message=message, tree=dict(sorted(tree.items())))
             state = state.model_copy(update={"id": state.true_id()})
+            if not parent and not (self.folder / "HEAD").exists():
+                self._move_head("", _NO_COMMIT)  # so that commits without a HEAD are known to have lost it
             # All objects are on disk before the commit, and the commit before HEAD.
             self._write(self.folder / "commits" / f"{state.id}.json", [canonical_json(state.model_dump())])
             self._move_head(parent, state.id)
@@ -268,9 +305,9 @@ class FolderStore:
             except FileNotFoundError as error:
                 raise no_commit(commit, self.address) from error
             except (ValidationError, InputError) as error:
-                raise _damaged(path) from error
+                raise _damaged(path, "it is no commit") from error
         if not state.id == commit == state.true_id():
-            raise _damaged(path)
+            raise _damaged(path, "its content does not match its name")
         return self._remember(state)
 
     def _remember(self, state: _State) -> _State:
@@ -291,20 +328,26 @@ class FolderStore:
     def _object(self, entry: _Entry) -> Path:
         return self.folder / "objects" / entry.sha256[:2] / entry.sha256
 
-    def _pieces(self, entry: _Entry) -> Iterator[bytes]:
+    def _pieces(self, name: str, entry: _Entry) -> Iterator[bytes]:
         """Yield the bytes of an object; the last piece only after the hash was verified."""
         path = self._object(entry)
         digest, left, held = hashlib.sha256(), entry.size, b""
-        with disk_faults(path), path.open("rb") as file:
-            while piece := file.read(PIECE_BYTES):
-                digest.update(piece)
-                left -= len(piece)
-                if left < 0:
-                    break
-                yield held
-                held = piece
+        with disk_faults(path):
+            try:
+                with path.open("rb") as file:
+                    while piece := file.read(PIECE_BYTES):
+                        digest.update(piece)
+                        left -= len(piece)
+                        if left < 0:
+                            break
+                        yield held
+                        held = piece
+            except OSError as error:
+                if error.errno not in _LOST:
+                    raise
+                raise DamagedFile(name, f"its object {path.name} cannot be read: {error.strerror}") from error
         if left or digest.hexdigest() != entry.sha256:
-            raise _damaged(path)
+            raise DamagedFile(name, f"its object {path.name} has another content")
         yield held
 
     def _keep(self, path: str, content: bytes | Path) -> _Entry:
@@ -356,5 +399,6 @@ def _pieces_of(path: Path, sha256: str) -> Iterator[bytes]:
         raise InputError(f"{path} changed while it was copied", "commit it again")
 
 
-def _damaged(path: Path) -> StoreFault:
-    return StoreFault(f"{path} is damaged: its content does not match its name", "restore it from a backup")
+def _damaged(path: Path, reason: str) -> StoreFault:
+    hint = "restore it from a backup, or go back to the last intact commit: divbench submissions repair"
+    return StoreFault(f"{path} is damaged: {reason}", hint)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datasets_build.download import home
-from divbench.core.errors import ConfigurationError, InputError, first_line
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError, first_line
 from divbench.core.files import atomic_file
 from divbench.core.hub_retries import cause_of, connection_error, is_transient, retrying
 from submissions.storage import file_store
@@ -51,7 +51,7 @@ def hub_faults(address: str) -> Iterator[None]:
         raise fault from error
 
 
-def _fault_of(error: BaseException, address: str) -> file_store.StoreFault | None:
+def _fault_of(error: BaseException, address: str) -> DivBenchError | None:
     """Return the fault for an error of the Hub or of the connection; None for other errors."""
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
@@ -69,7 +69,7 @@ def _fault_of(error: BaseException, address: str) -> file_store.StoreFault | Non
         what = "is refused by the Hub"
         hint = "retry in a few minutes" if is_transient(error) else "check the repository's page"
     elif isinstance(error, Damaged):
-        what, hint = "gives damaged files", "check the repository's page"
+        return file_store.DamagedFile(str(error), "its download does not match the repository")
     elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: a reply that is not JSON
         what, hint = "is out of reach", "check the network connection, then whether the store's head changed"
     else:
@@ -144,7 +144,7 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
                     hasher.update(piece)
                     written.write(piece)
             if size != file.size or hasher.hexdigest() != file.digest:
-                raise Damaged(f"the download from {address} does not match the repository")
+                raise Damaged(address)
 
 
 COMMITS_KEPT = 8  # listings in memory

@@ -12,7 +12,7 @@ Paths in the store are in queue_files.py, states and their transitions in schema
 
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -55,7 +55,7 @@ def submit(
     quota: schema.Quota | None = None,
     find_suite: FindSuite = load_suite,
 ) -> schema.Receipt:
-    """Check a folder, and commit its files and its state together. A known submission is left unchanged.
+    """Check a folder, and commit its files and its state together. Of a known one, only damaged files are restored.
 
     The default submitter is that of the manifest.
     """
@@ -67,7 +67,7 @@ def propose(
 ) -> schema.Receipt:
     """Submit without write access, by a pull request with the files alone: once merged, a worker adopts it."""
     step = _submitting(store, folder, None, now, None, find_suite)(store.head())
-    if step.files:
+    if step.states:
         return replace(step.outcome, address=store.as_pull_request(step.files, step.message))
     return step.outcome
 
@@ -90,7 +90,10 @@ def _submitting(
         listing = queue_files.read_listing(store, commit)
         twins = listing.with_same_rows(submission.rows_digest, submission.id)
         if (known := _known(listing, submission.id, store.address)) is not None:
-            return queue_files.Step(schema.Receipt(known, False, twins, warnings))
+            withdrawn = known.current.state == "withdrawn"
+            files = {} if withdrawn else queue_files.submission_files(submission.id, folder)
+            receipt = schema.Receipt(known, False, twins, warnings)
+            return queue_files.Step(receipt, f"restore files of {submission.id} by {by.name}", files=files)
         if quota is not None:
             _check_quota(quota, listing.states, by, at)
         first = schema.Record(state="pending", at=at, by=by.name, versions=_versions(), attempt=1)
@@ -362,8 +365,8 @@ def check_key(store: FileStore) -> None:
         raise ConfigurationError(message, f"set {variable} to the key of the service; if it has none, remove them")
 
 
-def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> schema.State:
-    """Queue a submission without a state by writing one. A state that counts is left unchanged.
+def adopt(store: FileStore, submission: Submission, by: str, now: datetime, *, overwrite: bool = False) -> schema.State:
+    """Queue a submission without a state by writing one; `overwrite` replaces a damaged one.
 
     Everything in it is untrusted, so its submitter is not verified, and its time of receipt is that of the adoption.
     """
@@ -372,8 +375,9 @@ def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> s
     state = _received(submission, schema.Identity(name=submission.manifest.submitter.name), first)
 
     def decide(commit: str) -> queue_files.Step[schema.State]:
-        if known := _known(queue_files.read_listing(store, commit), submission.id, store.address):
-            return queue_files.Step(known)
+        with suppress(*(schema.DamagedState,) * overwrite):
+            if known := _known(queue_files.read_listing(store, commit), submission.id, store.address):
+                return queue_files.Step(known)
         return queue_files.Step(state, f"adopt {submission.id} by {by}", (state,))
 
     return queue_files.change(store, decide)
@@ -426,17 +430,24 @@ def add_results(
 
 
 def retry(
-    store: FileStore, submission_id: str, by: schema.Identity, now: datetime, *, reason: str | None = None
+    store: FileStore,
+    submission_id: str,
+    by: schema.Identity,
+    now: datetime,
+    *,
+    reason: str | None = None,
+    of: Collection[str] = ("failed", "rejected"),
 ) -> schema.State:
     """Requeue a failed or rejected submission with its full number of attempts, at its position by time of receipt."""
 
     def decide(commit: str) -> queue_files.Step[schema.State]:
         state = queue_files.read_state(store, commit, submission_id)
-        if state.current.state not in ("failed", "rejected"):
+        if state.current.state not in of:
             message = f"{submission_id} is {state.current.state}: only a failed or rejected submission can be retried"
             raise schema.IllegalTransition(message, schema.SEE_HISTORY)
         line = one_line(f"retry: {reason or 'no reason given'}")
-        after = _followed(state, "pending", by.name, now, line, versions=_versions(), attempt=1)
+        attempt = state.current.attempt if state.current.state == "claimed" else 1
+        after = _followed(state, "pending", by.name, now, line, versions=_versions(), attempt=attempt)
         return queue_files.Step(after, f"retry {submission_id} by {by.name}", (after,))
 
     return queue_files.change(store, decide)

@@ -92,6 +92,11 @@ def checked_id(submission_id: str) -> str:
     return submission_id
 
 
+def id_of_state(path: str) -> str | None:
+    """Return the id of the submission whose state has a path; None if it is no such path."""
+    return match[1] if (match := _STATE.fullmatch(path)) else None
+
+
 def state_path(submission_id: str) -> str:
     """Return the path of a submission's state."""
     return f"states/{submission_id}.json"

@@ -64,7 +64,7 @@ class DamagedState(InputError):
     """A state file cannot be read, or is not one that this queue writes."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} is damaged: {reason}", "the service's operator can repair it or remove it")
+        super().__init__(f"{path} is damaged: {reason}", "its operator can mend it: divbench submissions repair")
         self.path, self.reason = path, reason
 
 
@@ -79,6 +79,7 @@ TRANSITIONS: Mapping[tuple[StateName, StateName], str] = {
     ("claimed", "pending"): "release; fail, or an expired lease, while attempts are left",
     ("claimed", "failed"): "fail, or an expired lease, at the last attempt; release, if its history is full",
     ("scored", "scored"): "add results",
+    ("scored", "pending"): "repair, if its results are damaged",
     ("rejected", "pending"): "retry",
     ("failed", "pending"): "retry",
     ("pending", "withdrawn"): "withdraw",
@@ -252,7 +253,7 @@ def _check_step(before: Record, after: Record) -> None:
         raise ValueError(f"{after.state} cannot follow {before.state}")
     if after.at < before.at:
         raise ValueError("a record is older than the one before it")
-    if before.state in ("rejected", "failed") and after.state == "pending":
+    if before.state in ("scored", "rejected", "failed") and after.state == "pending":
         if after.attempt != 1:
             raise ValueError("a retried submission begins at attempt 1")
         return

@@ -64,6 +64,7 @@ FAST: tuple[Step, ...] = (
     ("submissions status", f"{ID} --store {{}}/queue", 1),
     ("submissions retry", f"{ID} --store {{}}/queue --by me", 1),
     ("submissions withdraw", f"{ID} --store {{}}/queue --submitter me", 1),
+    ("submissions repair", "--store {}/queue --by me", 0),
 )
 SLOW: tuple[Step, ...] = (
     ("metrics gss", "{}/results/EVIL", 1),

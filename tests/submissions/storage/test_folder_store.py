@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from divbench.core.errors import InputError
-from submissions.storage.file_store import FolderStore, NoWriteAccess, StoreFault
+from submissions.storage.file_store import DamagedFile, FolderStore, NoWriteAccess, StoreFault
 from tests.submissions.run_store import number_at, numbered
 
 NOBODY = 65534
@@ -65,7 +65,7 @@ def test_a_damaged_object_is_named_and_never_given(folder: Path, tmp_path: Path)
             lambda: store.read(head, "large", 10**7),
             lambda: FolderStore(folder).fetch(head, "large", tmp_path / "target", 10**7),
         ):
-            with pytest.raises(StoreFault, match=sha256):
+            with pytest.raises(DamagedFile, match=sha256):
                 call()
         assert not (tmp_path / "target").exists()
         # Who brings the content again mends it, even where nothing else changes.
@@ -85,6 +85,12 @@ def test_a_damaged_commit_is_named(damage: str | None, folder: Path) -> None:
     for call in (lambda: store.paths(first), lambda: store.commit(first, {"x": b""}, [], "m")):
         with pytest.raises(StoreFault, match=first):
             call()
+
+
+def test_commits_without_a_head_are_no_new_store(folder: Path) -> None:
+    (folder / "HEAD").unlink()
+    with pytest.raises(StoreFault, match=r"it is missing, but there are commits .*submissions repair"):
+        FolderStore(folder).head()
 
 
 @pytest.mark.parametrize("head", ["", "x", "../../etc/passwd", "é", "0" * 41])
