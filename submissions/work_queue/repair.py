@@ -34,11 +34,9 @@ def repair(
     operations.check_key(store)
     if commit is not None:
         yield f"HEAD is set to {commit}, the last intact commit; later changes are lost, and claims are released"
-        for state in operations.states(store):
-            if state.current.state == "claimed":
-                operations.retry(
-                    store, state.submission_id, user, now, reason="the store was restored", of=("claimed",)
-                )
+        claims = [state.submission_id for state in operations.states(store) if state.current.state == "claimed"]
+        for name in claims:
+            operations.retry(store, name, user, now, reason="the store was restored", of=("claimed",))
     listing = queue_files.read_listing(store, store.head())
     for damaged in listing.damaged:
         yield _rebuilt(store, damaged, by, now, mirror)

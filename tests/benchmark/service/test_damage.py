@@ -27,7 +27,11 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-DAMAGES: dict[str, Callable[[Path], None]] = {"flip": flip, "remove": Path.unlink, "cut": lambda p: p.write_bytes(b"")}
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "flip": flip,
+    "remove": Path.unlink,
+    "cut": lambda p: p.write_bytes(b""),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +77,8 @@ def test_damage_holds_up_one_submission_which_is_named(stores: Path, tmp_path: P
             with pytest.raises(StoreFault, match="divbench submissions repair") as caught:
                 store.paths(store.head())
             said = str(caught.value)
-            assert list(repaired(store, "me", datetime.now(UTC)))[0].startswith("HEAD is set to")
+            first, *_ = repaired(store, "me", datetime.now(UTC))
+            assert first.startswith("HEAD is set to")
         work(make, Stop(), log, once=True)
         lost = ids - scored_in(store)
         assert len(lost) <= 1, file
