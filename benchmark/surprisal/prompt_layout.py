@@ -50,20 +50,20 @@ class Layout:
     # *model*: the text begins with the BOS token if the model's tokeniser adds one by default; *never*: as in the
     # paper, even for models that were trained with one.
     bos: Literal["model", "never"] = "model"
-    outer_space: OuterSpace | None = None  # None: as usual for the boundaries, which signatures do not name
+    outer_space: OuterSpace | None = None  # None: as usual for the boundaries
 
     def __str__(self) -> str:
         """Return the layout as signatures name it, such as `instruct-exact-bos:model`."""
-        named = "" if self.outer_space in (None, self._usual_space) else f"-outer-space:{self.outer_space}"
-        return f"{self.format}-{self.boundaries}-bos:{self.bos}{named}"
+        space = "-outer-space:stripped" if self._strips else ""  # results from before this choice kept it
+        return f"{self.format}-{self.boundaries}-bos:{self.bos}{space}"
 
     def as_read(self, response: str) -> str:
         """Return a response as the language model reads it: without outer white space, unless that is kept."""
-        return response.strip() if (self.outer_space or self._usual_space) == "stripped" else response
+        return response.strip() if self._strips else response
 
     @property
-    def _usual_space(self) -> OuterSpace:
-        return "stripped" if self.boundaries == "exact" else "kept"
+    def _strips(self) -> bool:
+        return (self.outer_space or ("stripped" if self.boundaries == "exact" else "kept")) == "stripped"
 
 
 PAPER_INSTRUCT = Layout("instruct", "paper", "never")

@@ -260,7 +260,7 @@ def measured_scores(tasks: Sequence[Labelled], names: Sequence[str]) -> dict[str
     sets = unique_sets(tasks)
     if not all(name.endswith(f"-{content_digits(*content)}") for name, content in sets.items()):
         return {}
-    profile = find_profile("offline").replace(format="completion")  # as in the study
+    profile = find_profile("offline").replace(format="completion", outer_space="kept")  # as in the study
     known = read_scores(MEASURED / SCORES_FILE, names)
     scores = {metric.id: known.get(signature_line(metric, profile)) for metric in METRICS if metric.id in names}
     return {name: column for name, column in scores.items() if column is not None and _covers(column, sets)}

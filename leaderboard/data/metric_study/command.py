@@ -73,7 +73,7 @@ def metrics_study(
         write_table,
     )
 
-    chosen = models.load(metric, format="completion")
+    chosen = models.load(metric, format="completion", outer_space="kept")
     metrics = [m for m in computed(metrics_named(metric, chosen)) if m.direction]
     if metric and len(metrics) < len(metric):
         raise ConfigurationError("a metric has no direction or comes with a submission", "name metrics of diversity")

@@ -15,7 +15,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.per_prompt import write_packed, write_text_free
-from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.profiles import Changes, find_profile
 from benchmark.scoring.reported import PREFIX, make_reported
 from benchmark.scoring.results import read_result
 from benchmark.scoring.scorer import Options, result_id, score_submission
@@ -38,6 +38,8 @@ from leaderboard.data.reference.systems import (
 )
 
 PROFILE = "offline"
+# The surprisals of the reference results were read before outer white space was stripped.
+READ: Changes = {"outer_space": "kept"}
 SCORED = computed(METRICS)
 # Numbers of responses per prompt. The largest is first, because its cached surprisals serve the other; people gave 8.
 RESPONSES = (10, 8)
@@ -72,8 +74,8 @@ def jobs(systems: Sequence[ReferenceSystem] = SYSTEMS) -> list[tuple[ReferenceSy
 
 
 def backends() -> ScoringBackends:
-    """The models of the reference results."""
-    return ScoringBackends(find_profile(PROFILE), default_cache_path())
+    """The models of the reference results, with the setting that their signatures name."""
+    return ScoringBackends(find_profile(PROFILE).replace(**READ), default_cache_path())
 
 
 def make_reference(wanted: Sequence[tuple[ReferenceSystem, int]], out: Path, models: ScoringBackends) -> Iterator[Done]:

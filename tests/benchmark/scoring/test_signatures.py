@@ -68,7 +68,7 @@ def of_surprisals(**changes: Any) -> str:
 
 def test_a_number_of_surprisals_names_model_layout_and_orders() -> None:
     assert (
-        f"|layout:instruct-exact-bos:model|orders:balanced-1-seed:42|profile:offline|model:{OFFLINE_LM.signature}|"
+        f"|layout:instruct-exact-bos:model-outer-space:stripped|orders:balanced-1-seed:42|profile:offline|model:{OFFLINE_LM.signature}|"
     ) in of_surprisals()
     changed = [
         of_surprisals(causal_lm=replace(OFFLINE_LM, revision="0" * 64)),

@@ -35,14 +35,13 @@ def test_outer_white_space_does_not_move_surprisals_unless_it_is_kept() -> None:
 @pytest.mark.parametrize(
     ("profile", "named"),
     [
-        (OFFLINE, ""),
-        (OFFLINE.replace(outer_space="stripped"), ""),
-        (OFFLINE.replace(outer_space="kept"), "-outer-space:kept"),
+        (OFFLINE, "-outer-space:stripped"),
+        (OFFLINE.replace(outer_space="kept"), ""),
         (PAPER, ""),
         (PAPER.replace(outer_space="stripped"), "-outer-space:stripped"),
     ],
 )
-def test_a_signature_names_what_is_unusual(profile: Profile, named: str) -> None:
+def test_a_signature_says_whether_white_space_is_stripped(profile: Profile, named: str) -> None:
     assert f"-bos:{profile.layout.bos}{named}|" in signature_line(D_CAN, profile)
 
 

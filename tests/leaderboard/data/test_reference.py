@@ -16,7 +16,6 @@ from benchmark.analysis.across import class_counts, pooled
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import computed, input_of
 from benchmark.scoring.per_prompt import FACTS, SURPRISALS, with_short_surprisals, write_text_free
-from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Result, read_result
 from benchmark.scoring.scorer import Options, result_id
 from divbench.core.errors import InputError
@@ -222,7 +221,7 @@ def shipped_metrics() -> tuple[Metric, ...]:
 def shipped(system: ReferenceSystem, k: int, folder: Path, mirror: Path, metrics: tuple[Metric, ...]) -> pa.Table:
     """What ships of a system, found by the identity that its result has with today's code."""
     submission, suite = make_submission(system, folder, mirror)
-    name = result_id(submission, suite, find_profile("offline"), Options(k=k), metrics=metrics)
+    name = result_id(submission, suite, backends().profile, Options(k=k), metrics=metrics)
     known = json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"]
     assert known.get(name) == f"{system.key}, k = {k}", "not of this code: run divbench board reference"
     return pq.read_table(FOLDER / name / PER_PROMPT_FILE)
@@ -248,12 +247,11 @@ def test_what_ships_is_what_the_code_computes(name: str, mirror: Path, tmp_path:
     table: Any = shipped(named(name), 8, tmp_path / "submission", mirror, known).to_pylist()
     of_all = {row["prompt_id"]: row for row in table}
     submission, _ = make_submission(named(name), tmp_path / "again", mirror)
-    # What ships was read with the white space around responses (docs/d_can.md), so those without any are compared.
-    rows = (row for row in submission.rows() if all(text == text.strip() for text in row.responses[:8]))
     # The shortest of twenty: how long the language model takes grows with the length.
-    row = min(islice(rows, 20), key=lambda row: sum(map(len, row.responses[:8])))
-    metrics = computed(find_profile("offline").metrics(known))
-    scores = db.score({row.prompt: row.responses[:8]}, [m.id for m in metrics], profile="offline", resamples=100)
+    row = min(islice(submission.rows(), 20), key=lambda row: sum(map(len, row.responses[:8])))
+    profile = backends().profile
+    metrics = computed(profile.metrics(known))
+    scores = db.score({row.prompt: row.responses[:8]}, [m.id for m in metrics], profile=profile, resamples=100)
     for metric in metrics:
         sources = input_of(metric).sources  # a model's last digits are the processor's
         close = 1e-3 if "causal_lm" in sources else 1e-5 if sources else 1e-12

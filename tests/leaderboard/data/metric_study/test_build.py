@@ -173,7 +173,7 @@ def test_worst_disagreements_are_those_of_a_plain_search() -> None:
 
 
 def test_signatures_are_those_of_results_without_the_data() -> None:
-    profile = find_profile("offline").replace(format="completion")
+    profile = find_profile("offline").replace(format="completion", outer_space="kept")
     tasks = [task("contest/story_gen")]
     columns = [scores(name, tasks, 0) for name in ("d_can", "self_bleu")]
     columns[1] = replace(columns[1], origin="metric v1, negated")
@@ -287,7 +287,7 @@ def test_scores_that_come_with_the_package_are_those_that_it_computes(mirror: Pa
     assert set(known) == {"distinct_n", "self_bleu", "d_can"}
     (ours,) = metric_scores([few], CHOSEN[:1], ScoringBackends(LEXICAL))
     assert known["distinct_n"].column(few.set_ids) == pytest.approx(ours.column(few.set_ids), rel=1e-6)
-    reading = find_profile("offline").replace(format="completion")
+    reading = find_profile("offline").replace(format="completion", outer_space="kept")
     (read,) = metric_scores([few], [m for m in METRICS if m.id == "d_can"], ScoringBackends(reading))
     assert known["d_can"].column(few.set_ids) == pytest.approx(read.column(few.set_ids), rel=1e-4)
     assert measured_scores([few, task("own/sets")], ["distinct_n"]) == {}  # a set that is not among them

@@ -103,7 +103,7 @@ def test_accuracies_on_pairs_come_back_as_blocks(result: Any, tmp_path: Path) ->
 
 def wanted_signatures() -> dict[str, str]:
     """Those of the metrics that a study of all metrics has."""
-    profile = find_profile("offline").replace(metrics=["template_rate"], format="completion")
+    profile = find_profile("offline").replace(metrics=["template_rate"], format="completion", outer_space="kept")
     wanted = [metric for metric in profile.metrics() if metric.direction and metric.reads != "reported"]
     return {metric.id: signature_line(metric, profile) for metric in wanted}
 
