@@ -23,7 +23,7 @@ from leaderboard.app.navigation import GROUPS, Link, navigation
 from leaderboard.app.permalinks import QUIET, count_on
 from leaderboard.app.theme import CSS, THEME, head
 from leaderboard.data.live_results import LiveResults
-from leaderboard.pages import about, alike, arena, compare, datasets, explore, metrics, models, stages, submit, tradeoff
+from leaderboard.pages import about, alike, arena, compare, datasets, explore, metrics, models, stages, submit
 from leaderboard.pages.system import PATH as SYSTEM_PATH
 from leaderboard.pages.system import system_routes
 from leaderboard.pages.trust import metric_sentences
@@ -49,7 +49,6 @@ class Page:
 _RESULTS, _RESPONSES, _METHODS, _TAKE_PART = GROUPS
 PAGES: tuple[Page, ...] = (
     Page("Models", "", models.build, _RESULTS),
-    Page("Diversity × quality", "tradeoff", tradeoff.build, _RESULTS, "Which systems give different, good answers?"),
     Page("Compare", "compare", compare.build, _RESULTS, "Systems compared by metric, prompt and response."),
     Page("Alike or different?", "alike", alike.build, _RESULTS, "Do different models give the same answers?"),
     Page("Explore", "explore", explore.build, _RESPONSES, "What each system answered, grouped by meaning."),

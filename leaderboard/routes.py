@@ -11,7 +11,7 @@ from markupsafe import Markup
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -111,6 +111,7 @@ def routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:
         return HTMLResponse(render(page, asset_address(), navigation(), snapshot.warnings, footer=footer(snapshot, {})))
 
     served = [Route("/page-assets/{version}/{name}", asset), Route("/preview.png", preview), Route("/api", api)]
+    served.append(Route("/tradeoff", lambda request: RedirectResponse("./")))  # a page of earlier versions
     return [*served, Route("/board.csv", partial(_board_csv, live))]
 
 

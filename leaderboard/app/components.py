@@ -16,13 +16,10 @@ from divbench.core.errors import counted
 from divbench.core.tables import Table
 
 _WIDEST = 42  # maximum letters per column
-_CURVE = 98  # column width in pixels at which an interval wraps below its mean
 _SAME = "The table below has the same numbers."
 # Text alternatives of the figures, by element id. A table next to each figure has the same numbers.
 FIGURES = {
-    "tradeoff": f"Systems on two metrics with 95% intervals, and the Pareto front. {_SAME}",
     "classes-plot": f"Expected number of different valid responses among m, one line per system. {_SAME}",
-    "patience-plot": "Utility by the reader's patience, one line per system. The table below has its numbers.",
     "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
     "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",
     "strip": "The tokens of each response, coloured by surprisal. The table below has the responses as text.",
@@ -77,11 +74,6 @@ def widths(view: Table, letter: int = 8, room: int = 30) -> list[int | str]:
     """Column widths that fit each column's longest text on one line, for a letter's width and the room around texts."""
     longest = [max([len(name) + 3, *map(len, texts)]) for name, *texts in zip(view.columns, *view.texts, strict=True)]
     return [letter * min(length, _WIDEST) + room for length in longest]
-
-
-def filled_curves(view: Table) -> gr.Dataframe:
-    """An update that fills a table of curves with narrow columns, so that ten fit: intervals wrap below their means."""
-    return filled(view, column_widths=[*widths(view)[:1], *[_CURVE for _ in view.columns[1:]]])
 
 
 def tinted(colour: str, percent: int) -> str:

@@ -14,7 +14,7 @@ import gradio as gr
 from markupsafe import Markup
 
 from benchmark.scoring.estimate import Estimate
-from divbench.core.errors import DivBenchError
+from divbench.core.errors import DivBenchError, need
 from divbench.core.tables import Table
 from leaderboard.app import components
 from leaderboard.app.components import Choices
@@ -27,7 +27,16 @@ from leaderboard.data.board import Column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.votes import VoteResults
 from leaderboard.pages import page_text
-from leaderboard.pages.figures import Point, axis_title, systems_figure
+from leaderboard.pages.figures import (
+    COLOURS,
+    LINES,
+    NAME,
+    SYMBOLS,
+    axis_title,
+    captioned_figure,
+    error_bars,
+    inert_name,
+)
 from leaderboard.pages.systems import column_choices
 from leaderboard.pages.votes import (
     ANSWERS,
@@ -42,7 +51,6 @@ from submissions.judgements.votes import Question, is_token, new_token
 
 _READ = "Read both response sets, then answer both questions. The systems' names are shown after you vote."
 _Act = Callable[[Polls, Mapping[str, str], str], list[Any]]  # of a visitor, with what their browser stores
-_WIDTHS = (330.0, 420.0, 560.0)  # plot widths in pixels for a figure beside a table
 # Stored in the browser: the visitor's token, the pair, and answers that are not submitted yet.
 _NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
 _REMEMBER = "(state, ...answers) => ({...state, more_different: answers[0] ?? '', preferred: answers[1] ?? ''})"
@@ -71,19 +79,32 @@ def response_sets(
 
 def votes_figure(results: VoteResults, question: Question, column: Column) -> Any:
     """Draw systems on a metric and by their points per vote, with 95% intervals; None if no system has both."""
-    points: list[Point] = []
-    votes: dict[str, float] = {}
+    graph = need("plotly.graph_objects", "board")
+    traces: list[Any] = []
     for strength in results.strengths[question].systems:
         entry = results.entry(strength.system)
         cell = None if entry is None else entry.cells.get(column.signature)
-        if entry is not None and cell is not None and cell.value is not None:
-            votes[strength.system] = strength.votes
-            x, kind = Estimate(cell.value, cell.low, cell.high), entry.result.manifest.system.type
-            points.append(Point(len(points), strength.system, kind, x, strength.points))
-    if not points:
+        if cell is not None and cell.value is not None:
+            colour, symbol = LINES[len(traces) % COLOURS], SYMBOLS[len(traces) % len(SYMBOLS)]
+            traces.append(
+                graph.Scatter(
+                    x=[cell.value],
+                    y=[strength.points.value],
+                    error_x=error_bars([Estimate(cell.value, cell.low, cell.high)], colour),
+                    error_y=error_bars([strength.points], colour),
+                    mode="markers",
+                    marker={"color": colour, "symbol": symbol, "size": 10},
+                    customdata=[f"{strength.votes:.0f} votes"],
+                    name=inert_name(strength.system, NAME),
+                    hovertemplate="%{fullData.name}<br>%{x:.4g}, %{y:.4g}<br>%{customdata}<extra></extra>",
+                )
+            )
+    if not traces:
         return None
-    titles = axis_title(column), f"points per vote: {SHORT[question]}"
-    return systems_figure(points, titles, _WIDTHS, lambda point: f"{votes[point.label]:.0f} votes")
+    figure = captioned_figure(traces, 420 + 20 * len(traces))  # the legend names the systems
+    figure.update_xaxes(title_text=axis_title(column), zeroline=False)
+    figure.update_yaxes(title_text=f"points per vote: {SHORT[question]}", zeroline=False)
+    return figure
 
 
 def metrics_table(offer: Offer) -> Table:

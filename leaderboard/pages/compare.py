@@ -19,7 +19,7 @@ from leaderboard.app import components
 from leaderboard.app.components import Choices
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import LATEST, chosen, chosen_or_first, chosen_several, count_on, remember, wire
-from leaderboard.data.board import Board, Column
+from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.pages import page_text
@@ -40,7 +40,6 @@ from leaderboard.pages.systems import (
     system_ids,
     system_labels,
 )
-from leaderboard.pages.tradeoff import default_axes
 from submissions.untrusted.plain_text import shortened
 
 FEWEST, MOST = 2, 4
@@ -433,8 +432,8 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
     if choices.changed == "table":  # keep those that the new table has, and fill up with its first
         systems += [i for i in first if i not in systems][: max(FEWEST - len(systems), 0)]
     labels = column_choices(board)
-    axes = default_axes(board)
-    by = chosen(choices, "by", [label for _, label in labels], axes[0].label if axes else None)
+    main = ranking_column(board)
+    by = chosen(choices, "by", [label for _, label in labels], main.label if main else None)
     prompts = _prompts(live, board, indices_of(board, systems), by, choices.get("prompt"))
     prompt = chosen_or_first(choices, "prompt", prompts)
     hint = partial(components.missing_hint, choices)
@@ -458,7 +457,7 @@ def _controls(live: LiveResults, choices: Choices) -> list[Any]:
 
 def _prompts(live: LiveResults, board: Board, indices: Sequence[int], by: str | None, wanted: str | None) -> list[str]:
     """Return the wanted prompt and those with the largest differences; none if `show` will report an error."""
-    column = _column(board, by)
+    column = board.column(by) or ranking_column(board)
     if column is None or len(indices) < FEWEST:
         return []
     try:
@@ -469,18 +468,12 @@ def _prompts(live: LiveResults, board: Board, indices: Sequence[int], by: str | 
     return [wanted, *prompts] if wanted in scores.prompts and wanted not in prompts else prompts
 
 
-def _column(board: Board, label: str | None) -> Column | None:
-    """Return the column of a label; else the board's default axis; None if the board has no columns."""
-    axes = default_axes(board)
-    return board.column(label) or (axes[0] if axes else None)
-
-
 def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) -> list[Any]:
     board = live.snapshot().board(choices["table"])
     if board is None:
         return _nothing(page_text.NO_RESULTS)
     indices = indices_of(board, choices["systems"] or ())[:MOST]
-    by = _column(board, choices["by"])
+    by = board.column(choices["by"]) or ranking_column(board)
     if len(indices) < FEWEST or by is None:
         return _nothing(page_text.ALONE if len(board.entries) < FEWEST else _TOO_FEW)
     scores = live.scores(board)

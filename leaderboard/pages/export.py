@@ -18,7 +18,7 @@ from divbench.core.tables import Cell, Table, to_csv, to_terminal
 from leaderboard.data.board import Board, facts, frame, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
-from leaderboard.pages.curves import class_curves, shown_points
+from leaderboard.pages.curves import distinct_curves, shown_points
 from leaderboard.pages.ranking import ranking
 from leaderboard.pages.systems import score_cells, system_labels
 
@@ -145,14 +145,9 @@ def print_metrics(board: Board, console: Console) -> None:
 
 def print_curves(board: Board, console: Console) -> None:
     """Print each system's expected number of different valid responses among 1, 2, …, if any has a partition."""
-    curves = class_curves(board)
-    longest = max(map(len, curves.values()), default=0)
-    if longest == 0:
-        return
-    shown = shown_points(longest)
-    rows = [
-        (name, *(f"{curve[point]:.2f}" if point < len(curve) else "" for point in shown))
-        for name, curve in sorted(curves.items(), key=lambda item: -item[1][-1])
-    ]
-    title = "Expected number of different valid responses among m, mean over prompts"
-    console.print(to_terminal(Table(title, ("system", *(str(1 + point) for point in shown)), rows)))
+    curves = sorted(distinct_curves(board, range(len(board.entries))), key=lambda curve: -curve.end)
+    if curves:
+        shown = shown_points(board.k)
+        rows = [(curve.label, *(f"{curve.points[i].value:.2f}" for i in shown)) for curve in curves]
+        title = "Expected number of different valid responses among m, mean over prompts"
+        console.print(to_terminal(Table(title, ("system", *(str(1 + i) for i in shown)), rows)))

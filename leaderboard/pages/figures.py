@@ -8,15 +8,14 @@ pages; shapes or dashes repeat the information in colours.
 import html
 import math
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmark.scoring.estimate import Estimate, Floats
 from divbench.core.errors import need
-from leaderboard.data.board import REFERENCE_TYPES, Column
+from leaderboard.data.board import Column
 from leaderboard.pages.systems import better_end
 from submissions.untrusted.plain_text import shortened
 
@@ -51,29 +50,6 @@ _AXIS = {
 }
 _TEMPLATE = {"layout": {"autotypenumbers": "strict", "hovermode": "closest", "xaxis": _AXIS, "yaxis": _AXIS}}
 _HIDDEN_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
-# Colour, symbol and legend of each system type.
-_MARKS = {
-    "model": (BLUE, "circle", "models"),
-    "inference-time method": ("#009E73", "diamond", "inference-time methods"),
-    "trained method": ("#CC79A7", "triangle-up", "trained methods"),
-    "human": ("#E69F00", "star", "people"),
-    "base model": ("#56B4E9", "square", "base models"),
-    "baseline": (VERMILION, "x", "known-bad baselines"),
-}
-_MOST_NAMED = 40  # maximum number of systems that are all named; above, only those on the front are
-_HEIGHT, _PLOT_HEIGHT, _MARGIN = 560, 480.0, 0.07  # pixels with and without axes; share of an axis around its points
-# Plotly's positions of a text at a point, with the direction from the point to the middle of the text.
-_POSITIONS = {
-    "middle right": (1.0, 0.0),
-    "middle left": (-1.0, 0.0),
-    "top center": (0.0, 1.0),
-    "bottom center": (0.0, -1.0),
-    "top right": (1.0, 1.0),
-    "top left": (-1.0, 1.0),
-    "bottom right": (1.0, -1.0),
-    "bottom left": (-1.0, -1.0),
-}
-_LETTER, _LINE, _GAP, _MARKER = 7.0, 15.6, 8.0, 8.0  # pixels: width of a letter, height of a line, around a point
 Cells = Sequence[Sequence[float | None]]
 
 
@@ -193,140 +169,11 @@ def error_bars(estimates: Sequence[Estimate], colour: str) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A system on two axes."""
-
-    index: int
-    label: str
-    type: str
-    x: Estimate
-    y: Estimate
-    # Whether no eligible system is at least as good on both axes and better on one. None if the system is not eligible
-    # or an axis has no direction.
-    on_front: bool | None = None
-
-    @property
-    def at(self) -> tuple[float, float]:
-        """The values on both axes."""
-        return self.x.value or 0.0, self.y.value or 0.0
-
-
-def systems_figure(
-    points: Sequence[Point],
-    titles: tuple[str, str],
-    widths: Sequence[float],
-    description: Callable[[Point], str],
-    below: Sequence[Any] = (),
-) -> Any:
-    """Draw systems on two axes, one trace per type, above other traces; names cover no point at any plot width."""
-    graph = need("plotly.graph_objects", "board")
-    frame = [_range([point.x for point in points]), _range([point.y for point in points])]
-    positions = _name_positions(points, frame, widths)
-    traces = list(below)
-    for kind, (colour, symbol, title) in _MARKS.items():
-        shown = [i for i, point in enumerate(points) if point.type == kind]
-        if not shown:
-            continue
-        systems = [points[i] for i in shown]
-        traces.append(
-            graph.Scatter(
-                x=[point.at[0] for point in systems],
-                y=[point.at[1] for point in systems],
-                error_x=error_bars([point.x for point in systems], colour),
-                error_y=error_bars([point.y for point in systems], colour),
-                mode="markers+text",
-                text=[inert_name(points[i].label, LABEL) if positions[i] else "" for i in shown],
-                textposition=[positions[i] or "top center" for i in shown],
-                textfont={"size": 12},
-                marker={
-                    "color": colour,
-                    "symbol": symbol,
-                    "size": [14 if point.on_front else 10 for point in systems],
-                    "line": {"width": [2 if point.on_front else 0 for point in systems], "color": GREY},
-                },
-                customdata=[[inert_name(point.label, NAME), description(point)] for point in systems],
-                hovertemplate="%{customdata[0]}<br>%{x:.4g}, %{y:.4g}<br>%{customdata[1]}<extra></extra>",
-                name=title,
-            )
-        )
-    figure = wide_figure(traces, _HEIGHT)
-    figure.update_xaxes(title_text=titles[0], zeroline=False, range=list(frame[0]))
-    figure.update_yaxes(title_text=titles[1], zeroline=False, range=list(frame[1]))
-    return figure
-
-
 def axis_title(column: Column) -> str:
     """Return the title of an axis with an arrow to its better end; on a vertical axis the title is rotated."""
     better = {1: "→ better", -1: "← better", 0: ""}[better_end(column)]
     parts = [f"[{inert(column.unit, NAME)}]" if column.unit else "", better]
     return "<br>".join(filter(None, [inert(column.label, NAME), " ".join(filter(None, parts))]))
-
-
-def _range(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """Return the range of an axis with a margin around all points and their intervals."""
-    ends = [end for e in estimates for end in (e.value or 0.0, *(e.interval or ()))]
-    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
-    margin = _MARGIN * (high - low) or 0.5
-    return low - margin, high + margin
-
-
-def _name_positions(
-    points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float]
-) -> list[str | None]:
-    """Return the position of each point's name; None: the name is shown on hovering.
-
-    Ranked systems come first, then people, then baselines; in each group, those on the front.
-    """
-
-    def order(index: int) -> tuple[int, bool]:
-        kind = points[index].type
-        return REFERENCE_TYPES.index(kind) + 1 if kind in REFERENCE_TYPES else 0, not points[index].on_front
-
-    served = sorted(range(len(points)), key=order)
-    if len(points) > _MOST_NAMED:
-        served = [index for index in served if points[index].on_front][:_MOST_NAMED]
-    low, size = np.array([ends[0] for ends in frame]), np.array([ends[1] - ends[0] for ends in frame])
-    shares = (np.array([point.at for point in points]).reshape(-1, 2) - low) / size
-    lengths = [len(shortened(point.label, LABEL)) for point in points]
-    return name_positions(shares, lengths, served, widths, _PLOT_HEIGHT)
-
-
-def name_positions(
-    shares: Floats, lengths: Sequence[int], order: Sequence[int], widths: Sequence[float], height: float
-) -> list[str | None]:
-    """Find a position for each name at which it covers no name and no point at any width; None if there is none.
-
-    Points [n, 2] are in shares of the figure, names in letters, and the size of the figure in pixels; names are placed
-    in the given order of indices.
-    """
-    sizes = np.array([[width, height] for width in widths])
-    middles = shares[None] * sizes[:, None]  # [widths, points, axes]
-    taken = np.concatenate([middles - _MARKER, middles + _MARKER], axis=-1)  # as left, bottom, right, top
-    positions: list[str | None] = [None] * len(lengths)
-    for i in order:
-        others = np.delete(taken, i, axis=1)
-        half = np.array([_LETTER * lengths[i] / 2, _LINE / 2])
-        for position, direction in _POSITIONS.items():
-            gap = np.array([_GAP, _GAP / 2 if direction[0] else _GAP])
-            centre = middles[:, i] + np.array(direction) * (half + gap)
-            box = np.concatenate([centre - half, centre + half], axis=-1)
-            is_inside = (box[:, :2] >= 0).all() and (box[:, 2:] <= sizes).all()
-            if is_inside and not _overlaps(box[:, None], others).any():
-                positions[i] = position
-                taken = np.concatenate([taken, box[:, None]], axis=1)
-                break
-    return positions
-
-
-def _overlaps(one: Floats, others: Floats) -> np.ndarray:
-    """Whether boxes [..., left, bottom, right, top] share any of their insides."""
-    return (
-        (one[..., 0] < others[..., 2])
-        & (others[..., 0] < one[..., 2])
-        & (one[..., 1] < others[..., 3])
-        & (others[..., 1] < one[..., 3])
-    )
 
 
 def heat_map(

@@ -11,24 +11,6 @@ COLUMNS = (
     "The meaning, source and signature of each column. Numbers with different signatures are not comparable and never "
     "share a column."
 )
-TRADEOFF = (
-    "Diversity alone is easy: noise is diverse. The challenge is to give **different responses that are all good**. "
-    "Each system is plotted by its diversity and its quality, with 95% intervals. The dashed line is the Pareto front: "
-    "the systems such that no other is as good on both axes and better on one."
-)
-CURVES = (
-    "The first figure shows how many different valid responses to expect among m (rarefaction); the page Metrics "
-    "defines when two responses are equivalent and when a response is valid. A response that is not valid counts "
-    "towards m but adds nothing, and the last point of a curve is the headline. The second figure shows how useful the "
-    "responses are to a reader who asks for another one with probability p (NoveltyBench's utility): a reader with p = "
-    "0 reads one response, a reader with p = 1 reads all. If no reward model or judge rated its responses here, its "
-    "utility is computed from the classes and qualities in the submission and marked as reported: ratings by another "
-    "judge are not comparable with ours."
-)
-NO_PATIENCE = (
-    "There is no utility curve: no reward model or judge rated these systems' responses here, and their submissions "
-    "have no quality scores for individual responses."
-)
 COMPARE = (
     "Systems that responded to the same prompts can be compared **prompt by prompt**, which is more sensitive than "
     "comparing two means."

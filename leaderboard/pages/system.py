@@ -260,9 +260,8 @@ def system_page(
     curves = distinct_curves(board, dict.fromkeys([index, *people[:1]]))
     if curves:
         title = "Expected different valid responses among m"
-        drawn = curves_figure(curves, "responses m", "expected different valid responses", diagonal=True)
-        figure = Figure(_CURVE, FIGURES[_CURVE], 380, drawn.to_json(engine="json")) if script else None
-        table = HtmlTable("curve-table", replace(curves_table(curves, "m"), title=title))
+        figure = Figure(_CURVE, FIGURES[_CURVE], 380, curves_figure(curves).to_json(engine="json")) if script else None
+        table = HtmlTable("curve-table", replace(curves_table(curves), title=title))
         parts.append(Part(title, figure=figure, tables=(table,)))
     parts.append(Part("Sampling and provenance", tables=(HtmlTable("facts", facts_table(board, index)),)))
     if script:

@@ -11,7 +11,6 @@ from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry, distin
 from leaderboard.data.kinds import KINDS, kind_of
 from submissions.untrusted.plain_text import shortened
 
-DEFAULT_LINES = 8  # lines that can be distinguished in one figure
 FEWEST_DIGITS = 6  # minimum number of digits of an id in a permalink
 QUALITY = (
     "utility_k",
@@ -57,7 +56,7 @@ def indices_of(board: Board, ids: Sequence[str]) -> tuple[int, ...]:
     return tuple(indices[system_id] for system_id in dict.fromkeys(ids) if system_id in indices)
 
 
-def first_systems(board: Board, count: int = DEFAULT_LINES) -> tuple[int, ...]:
+def first_systems(board: Board, count: int) -> tuple[int, ...]:
     """Return the indices of the systems to show if there are too many: people first, known-bad baselines last."""
     order = {"human": 0, "baseline": 2}
     ordered = sorted(

@@ -1,10 +1,9 @@
-"""Curves of classes and of patience, held against the metrics of which they are; names and ids of systems."""
+"""Curves of different responses, held against the headline; names and ids of systems."""
 
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,22 +16,14 @@ from benchmark.scoring.results import PER_PROMPT_FILE
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.reference.results import WithReference
 from leaderboard.pages.curves import (
-    COLUMNS,
-    PATIENCES,
     Curve,
-    class_curves,
     curves_figure,
     curves_table,
     distinct_curves,
-    patience_curves,
 )
 from leaderboard.pages.systems import first_systems, indices_of, system_ids, system_labels
-from submissions.checking.validate import open_submission
-from submissions.gaming.baselines import write_demo_submissions
-from submissions.schema import Origin, Reported
-from submissions.storage.submission_folders import write_submission
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.judged import judged_results, score_words
+from tests.leaderboard.judged import judged_results
 
 
 @pytest.fixture(scope="module")
@@ -49,37 +40,14 @@ def means(curve: Curve) -> tuple[float, ...]:
     return tuple(point.value or 0.0 for point in curve.points)
 
 
-def classes(entry: Entry) -> list[dict[str, Any]]:
-    """As the result keeps them, of the prompts that have some."""
-    return [row for row in pq.read_table(entry.folder / PER_PROMPT_FILE)["classes"].to_pylist() if row]
-
-
 def test_the_curve_ends_at_the_headline(board: Board) -> None:
     curves = distinct_curves(board, range(len(board.entries)))
     assert [curve.label for curve in curves] == [entry.result.manifest.name for entry in board.entries]
     for curve, entry in zip(curves, board.entries, strict=True):
-        assert curve.at == tuple(range(1, 11))
+        assert len(curve.points) == 10
         assert curve.points[0].value == pytest.approx(value(entry, "valid_share")[0])
         assert curve.points[9].value == pytest.approx(value(entry, "valid_distinct_k")[0])
         assert {point.n for point in curve.points} == {24}
-    assert class_curves(board).keys() == {curve.label for curve in curves}
-    assert class_curves(board)[curves[0].label] == pytest.approx(means(curves[0]))
-
-
-def test_patience_goes_through_utility_and_starts_with_the_first_answer(board: Board) -> None:
-    curves = patience_curves(board, range(len(board.entries)))
-    assert len(curves) == 6
-    for curve, entry in zip(curves, board.entries, strict=True):
-        mean, low, high = value(entry, "utility_k")
-        at = PATIENCES.index(0.8)
-        assert curve.points[at].value == pytest.approx(mean)
-        assert curve.points[at].low == pytest.approx(low, abs=0.1)
-        assert curve.points[at].high == pytest.approx(high, abs=0.1)
-        assert curve.points[0].value == pytest.approx(value(entry, "first_quality")[0])
-        # With patience 1 all answers weigh alike: qualities of the classes' first answers over the number of answers.
-        rows = classes(entry)
-        wanted = np.mean([sum(row["qualities"]) / len(row["labels"]) for row in rows])
-        assert curve.points[-1].value == pytest.approx(wanted)
 
 
 def test_a_curve_is_of_valid_responses_and_ends_at_the_headline() -> None:
@@ -89,7 +57,7 @@ def test_a_curve_is_of_valid_responses_and_ends_at_the_headline() -> None:
         curves = distinct_curves(board, range(len(board.entries)))
         assert len(curves) == len(board.entries)
         for curve, entry in zip(curves, board.entries, strict=True):
-            assert curve.at == tuple(range(1, board.k + 1))
+            assert len(curve.points) == board.k
             assert curve.points[-1].value == pytest.approx(value(entry, "valid_distinct_k")[0])
             assert [point.n for point in curve.points] == [100] * board.k
             assert means(curve) == tuple(sorted(means(curve)))
@@ -117,7 +85,8 @@ def test_systems_without_the_headline_that_ranks_the_board_have_no_curve(board: 
     }
     mixed = replace(board, entries=(replace(first, cells=unjudged), replace(second, cells=older), *others))
     assert len(distinct_curves(mixed, range(len(mixed.entries)))) == len(others)
-    assert not class_curves(replace(board, columns=tuple(c for c in board.columns if c.metric == "distinct_k")))
+    others = replace(board, columns=tuple(c for c in board.columns if c.metric == "distinct_k"))
+    assert not distinct_curves(others, range(len(board.entries)))
 
 
 def test_a_prompt_without_classes_is_missing_in_the_curve_as_in_the_headline(tmp_path: Path) -> None:
@@ -133,48 +102,13 @@ def test_a_prompt_without_classes_is_missing_in_the_curve_as_in_the_headline(tmp
     assert curve.points[-1].value == pytest.approx(np.mean([row["valid_distinct_k"] for row in rows[2:]]))
 
 
-def test_without_qualities_there_is_no_utility_curve(results: Path) -> None:
-    board = load_boards(results)[0][0]
-    assert patience_curves(board, range(len(board.entries))) == ()
-
-
-def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_path: Path) -> None:
-    folder, *_ = write_demo_submissions(tmp_path / "submissions")
-    submission, _, _ = open_submission(folder)
-    rows = list(submission.rows())
-    k = len(rows[0].responses)
-    # Each answer alone, and as good as any; one prompt whose answers are all alike, and one that nobody judged.
-    alone = Reported(tuple(range(k)), (7.0,) * k, k, None)
-    alike = Reported((0,) * k, (4.0, *[0.0] * (k - 1)), 1, None)
-    came = [(row.prompt_id, alone) for row in rows[2:]]
-    came += [(rows[0].prompt_id, alike), (rows[1].prompt_id, replace(alone, generation_scores=None))]
-    own = tmp_path / "reported"
-    own.mkdir()
-    manifest = submission.manifest.model_copy(update={"name": "judged elsewhere"})
-    origin = Origin(format="noveltybench", reported="another judge")
-    write_submission(own, manifest.model_copy(update={"origin": origin}), rows, came)
-    score_words(own, tmp_path / "results")
-    (board,), _ = load_boards(tmp_path / "results")
-    (curve,) = patience_curves(board, [0])
-    assert curve.name == "judged elsewhere (reported, 1.0)"
-    assert {point.n for point in curve.points} == {len(rows) - 1}
-    for patience, mean in zip(PATIENCES, means(curve), strict=True):
-        weights = [patience**place for place in range(k)]
-        wanted = [7.0] * (len(rows) - 2) + [4.0 * weights[0] / sum(weights)]
-        assert mean == pytest.approx(np.mean(wanted))
-    assert curves_table([curve], "p").texts[0][0] == curve.name
-    assert not distinct_curves(board, [0])[0].judge
-
-
 def test_the_table_of_curves_holds_their_numbers(board: Board) -> None:
-    curves = patience_curves(board, [2, 0])
-    view = curves_table(curves, "p")
-    assert len(PATIENCES) > COLUMNS  # then every second has a column
-    assert view.columns == ("system", *(f"p = {p:g}" for p in PATIENCES[::2]), "prompts")
-    assert [row[1:-1] for row in view.values] == [means(curve)[::2] for curve in curves]
-    few = [replace(curve, at=curve.at[:3], points=curve.points[:3]) for curve in curves]
-    assert curves_table(few, "p").columns[1:-1] == tuple(f"p = {p:g}" for p in PATIENCES[:3])
-    assert curves_table((), "p").values == ()
+    curves = distinct_curves(board, [2, 0])
+    view = curves_table([replace(curves[0], points=curves[0].points[:3]), curves[1]])
+    assert view.columns == ("system", *(f"m = {m}" for m in range(1, 11)), "prompts")
+    assert view.values[0][1:-1] == (*means(curves[0])[:3], *[None] * 7)
+    assert view.values[1][1:-1] == means(curves[1])
+    assert curves_table(()).values == ()
 
 
 def test_no_two_systems_have_the_same_label_or_id(board: Board) -> None:
@@ -196,28 +130,22 @@ def test_no_two_systems_have_the_same_label_or_id(board: Board) -> None:
 def test_people_come_first_and_baselines_last(board: Board) -> None:
     kinds = [board.entries[place].result.manifest.system.type for place in first_systems(board, 3)]
     assert kinds == ["human"] * 3
-    assert len(first_systems(board)) == 6
 
 
 @pytest.mark.parametrize(("k", "sizes"), [(12, [1, 3, 5, 7, 9, 11, 12]), (100, [1, 2, 5, 10, 20, 50, 100])])
 def test_the_table_of_a_long_curve_is_short_and_has_the_headline(k: int, sizes: list[int]) -> None:
-    at = tuple(map(float, range(1, k + 1)))
-    curve = Curve("long", at, tuple(Estimate(x, n=5) for x in at))
-    view = curves_table([curve], "m")
+    curve = Curve("long", tuple(Estimate(float(m), n=5) for m in range(1, k + 1)))
+    view = curves_table([curve])
     assert view.columns == ("system", *(f"m = {size}" for size in sizes), "prompts")
     assert view.values[0][1:-1] == tuple(sizes)
 
 
-def test_curves_are_distinguished_by_more_than_colour_and_look_the_same_in_two_figures(board: Board) -> None:
+def test_curves_are_distinguished_by_more_than_colour_and_the_highest_is_first(board: Board) -> None:
     curves = distinct_curves(board, range(6))
-    systems = [curve.label for curve in curves]
-    _, *lines = curves_figure(curves, "m", "classes", systems=systems, diagonal=True).data
-    looks = {line.name: (line.line.color, line.line.dash, line.marker.symbol) for line in lines}
-    assert len(set(looks.values())) == 6
+    _, *lines = curves_figure(curves).data
+    assert len({(line.line.color, line.line.dash, line.marker.symbol) for line in lines}) == 6
     for line in lines:
         curve = next(curve for curve in curves if curve.label == line.name)
-        assert (tuple(line.x), tuple(line.y)) == (curve.at, means(curve))
-    few = curves_figure(curves[2:], "m", "classes", systems=systems).data
-    assert all((line.line.color, line.line.dash, line.marker.symbol) == looks[line.name] for line in few)
+        assert tuple(line.y) == means(curve)
     ends = [line.y[-1] for line in lines]
     assert ends == sorted(ends, reverse=True)
