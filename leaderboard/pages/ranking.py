@@ -390,7 +390,7 @@ def _of_the_newest_year(lines: Sequence[Line], words: str, k: int) -> str:
     qualities = [line.quality for line in new]
     known = [quality for quality in (*before, *qualities) if quality is not None]
     is_best = len(known) == len(alike) > len(new) and min(known[len(before) :]) > max(known[: len(before)])
-    who = f"the {'best ' if is_best else _word(len(new)) + ' '}models of {year}"
+    who = f"the best models of {year}" if is_best else f"the {_word(len(new))} models sampled in {year}"
     values = [line.mark.value for line in new]
     ends = f" ({min(values):.1f} to {max(values):.1f})"
     text = f"Asked {_word(k)} times, {who} give {_about(values)} {words}{ends}"

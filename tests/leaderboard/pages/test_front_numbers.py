@@ -98,8 +98,8 @@ VALUE, QUALITY = "valid_distinct_k_reported", "mean_head_quality_reported"
 
 def facts(system: Shipped) -> str:
     about, names = system.manifest["system"], {"model": "", "human": "people", "baseline": "known-bad baseline"}
-    size, weights, date = about["parameters"], about["open_weights"], system.manifest["submitter"]["date"]
-    limit = system.manifest["generation"]["max_tokens"]
+    size, weights, date = about.get("parameters"), about.get("open_weights"), system.manifest["submitter"].get("date")
+    limit = system.manifest["generation"].get("max_tokens")
     parts = (
         names.get(system.kind, system.kind),
         "" if size is None else f"{size / 1e9:.3g}B",
@@ -170,13 +170,13 @@ def test_what_was_not_judged_stands_apart_by_its_estimate(
 def test_the_sentence_and_the_line_about_errors_follow_from_the_files(
     page: Page,
 ) -> None:
-    dated = {key: system.manifest["submitter"]["date"] or "" for key, system in JUDGED.items()}
+    dated = {key: system.manifest["submitter"].get("date") or "" for key, system in JUDGED.items()}
     year = max(dated.values())[:4]
     of_mode = {
         mode: [
             JUDGED[key].mean(VALUE)
             for key, date in dated.items()
-            if date.startswith(year) and JUDGED[key].manifest["generation"]["mode"] == mode
+            if date.startswith(year) and JUDGED[key].manifest["generation"].get("mode") == mode
         ]
         for mode in ("resample", "in-context")
     }
