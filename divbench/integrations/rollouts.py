@@ -217,7 +217,8 @@ class DiversityReward:
         """Return the values of each group, NaN for missing ones, and the rewards of its completions."""
         if not groups:
             return []
-        texts, marks = ([[made[i][part] for i in group] for group in groups] for part in (1, 2))
+        texts = [[made[i][1] for i in group] for group in groups]
+        marks = [[made[i][2] for i in group] for group in groups]
         gate = self._gate
         verdicts = None if gate is None else [tuple(None if q is None else q >= gate for q in row) for row in marks]
         materials = self._scorer.materials([made[group[0]][0] for group in groups], texts, verdicts=verdicts)
@@ -317,7 +318,8 @@ def _for_verl(k: int, options: tuple[tuple[str, Any], ...]) -> DiversityReward:
     return DiversityReward(k=k, **dict(options))
 
 
-_WAITING: dict[str, list[tuple[dict[str, Any], asyncio.Future[dict[str, float]]]]] = {}
+Rollout = tuple[str, Any, Mapping[str, Any]]  # text, ground truth and what else is known
+_WAITING: dict[str, list[tuple[Rollout, asyncio.Future[dict[str, float]]]]] = {}
 _OPTIONS = ("metrics", "profile", "headline", "window", "drop", "patience", "gate")  # verl adds others of its own
 
 
@@ -331,14 +333,15 @@ async def compute_score(
     `timeout`, the seconds to wait for a group. The group's values are beside the score, as `diversity/…`.
     """
     timeout, prompt = options.pop("timeout", 600), _verl_prompt(data_source, extra_info)
-    given = {"solution_strs": solution_str, "ground_truths": ground_truth, "extra_infos": extra_info}
+    given = (solution_str, ground_truth, extra_info)
     waiting = _WAITING.setdefault(prompt, [])
     reply: asyncio.Future[dict[str, float]] = asyncio.get_running_loop().create_future()
     waiting.append((given, reply))
     if len(waiting) == k:
         del _WAITING[prompt]
-        columns = {name: [each[name] for each, _ in waiting] for name in given}
-        for (_, other), row in zip(waiting, compute_scores([data_source] * k, **columns, k=k, **options), strict=True):
+        texts, truths, infos = zip(*(each for each, _ in waiting), strict=True)
+        rows = compute_scores([data_source] * k, texts, truths, infos, k=k, **options)
+        for (_, other), row in zip(waiting, rows, strict=True):
             other.set_result(row)
     try:
         return await asyncio.wait_for(reply, timeout)

@@ -25,6 +25,7 @@ from divbench.core.errors import ConfigurationError
 from divbench.integrations.groups import CollapseWarning, check_headline
 from divbench.scores import choose_metrics
 
+__all__ = ["CHEAP", "SAMPLING", "CollapseWarning", "DiversityCallback", "Measured", "change_since"]
 CHEAP = ("distinct_n", "self_bleu", "unique_1grams")
 SAMPLING: Mapping[str, Any] = MappingProxyType(
     {"max_new_tokens": 64, "temperature": 1.0, "do_sample": True, "top_k": 0}

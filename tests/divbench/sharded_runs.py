@@ -18,7 +18,7 @@ PROMPTS = ["Name a pet.", "Name a colour.", "Say hello.", "Tell a joke."]
 
 
 def work(rank: int, folder: str) -> None:
-    store = dist.FileStore(f"{folder}/store", 2)
+    store = dist.FileStore(f"{folder}/store", 2)  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
     logged: dict[str, float] = {}
 
@@ -47,4 +47,4 @@ def work(rank: int, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    torch.multiprocessing.spawn(work, args=(sys.argv[1],), nprocs=2)
+    torch.multiprocessing.spawn(work, args=(sys.argv[1],), nprocs=2)  # type: ignore[attr-defined, no-untyped-call]

@@ -18,7 +18,7 @@ from tests.submissions.working import demo
 
 # Two ways of writing 4, one of them twice, a wrong answer; and a problem that nobody solved.
 SUMS = {"What is 2 + 2?": ["4", "four", "5", "4."], "What is 7 · 8?": ["54", "15", "", "65"]}
-CORRECT = [[True, True, False, True], [False, False, None, False]]
+CORRECT: list[list[bool | None]] = [[True, True, False, True], [False, False, None, False]]
 METRICS = ("valid_distinct_k", "pass_at_1", "valid_share")
 
 
