@@ -4,6 +4,7 @@
 #   make test-browser   the board's tests in a real browser; make test-all: all tests, soaks and second looks as well
 #   make test-lowest   the tests with the lowest versions that pyproject.toml allows
 #   make test-extras   whether each extra can be installed with the base, alone and together
+#   make test-harnesses   installs lm-eval and TRL too, and runs the integrations in them
 #   make docs   set up and build the documentation site into site/
 # Nothing outside this folder is changed; the environment is .venv.
 
@@ -16,7 +17,7 @@ INSTALL := $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --cons
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-browser test-all test-lowest test-extras check style types layers pytest docs clean help
+.PHONY: demo test test-browser test-all test-lowest test-extras test-harnesses check style types layers pytest docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -62,6 +63,13 @@ $(LOWEST)/stamp: pyproject.toml
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
 	@touch $@
 
+# The integrations in the harnesses themselves, which no extra needs: every night.
+test-harnesses: $(VENV)/bin/uv
+	$(PYTHON) -m venv .venv-harnesses
+	$(VENV)/bin/uv pip install --quiet --python .venv-harnesses/bin/python --constraint constraints.txt --editable '.[dev]' lm-eval trl
+	OMP_NUM_THREADS=1 .venv-harnesses/bin/python -m pytest -p no:cacheprovider tests/divbench \
+		-k "inspect or lm_eval or rollouts or callback"
+
 # Each extra with the base by itself, and all of them, with this file's versions and with the newest: minutes, every night.
 test-extras: $(VENV)/bin/uv
 	extras=$$($(VENV)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies'])"); \
@@ -74,7 +82,7 @@ docs: $(VENV)/dev.stamp
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) $(LOWEST) demo-run site
+	rm -rf $(VENV) $(LOWEST) .venv-harnesses demo-run site
 
 $(VENV)/bin/uv: constraints.txt
 	$(PYTHON) -m venv $(VENV)

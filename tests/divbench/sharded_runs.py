@@ -1,4 +1,4 @@
-"""The callback of a training run with a model in two parts, for `test_training_callback`: two processes on a CPU."""
+"""Two processes on a CPU, for `test_training_callback`: a model in two parts, and a group of rollouts on both."""
 
 import json
 import sys
@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from transformers import TrainerControl
 
+from divbench.integrations.rollouts import DiversityReward
 from divbench.integrations.transformers import DiversityCallback
 from tests.benchmark.lms import model_of, tokeniser
 
@@ -40,9 +41,14 @@ def work(rank: int, folder: str) -> None:
     state.global_step = 1
     control.should_training_stop = rank == 0  # as if the first had seen a collapse
     callback.on_step_end(None, state, control, model=model)
+    own = ["cat", "dog", "Cat."] if rank == 0 else ["parrot", "red", "blue"]  # the pets are split
+    monitor = DiversityReward()
+    rewards = monitor(
+        [PROMPTS[0]] * 3 if rank == 0 else [PROMPTS[0], PROMPTS[1], PROMPTS[1]], own, log_metric=logged.__setitem__
+    )
     weights = next(model.parameters()).full_tensor().sum().item()
     done = {"logged": logged, "stops": control.should_training_stop, "measured": len(callback.measured)}
-    Path(folder, f"{rank}.json").write_text(json.dumps(done | {"weights": weights}))
+    Path(folder, f"{rank}.json").write_text(json.dumps(done | {"weights": weights, "rewards": rewards}))
     dist.destroy_process_group()
 
 

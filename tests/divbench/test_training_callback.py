@@ -220,10 +220,13 @@ def test_a_model_in_parts_on_two_processes_is_sampled_on_both_and_scored_on_the_
     )
     assert run.returncode == 0, run.stderr
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
-    assert {"diversity/distinct_k", "diversity/distinct_n"} <= first["logged"].keys()
+    assert "diversity/self_bleu" in first["logged"].keys() - second["logged"].keys()
     assert (first["measured"], second["measured"]) == (2, 0)
     assert first["stops"] is second["stops"] is True  # as the first decides
     assert first["weights"] == second["weights"]
+    # Rollouts of one prompt on both processes are one group: two cats among four pets.
+    assert [*first["rewards"], *second["rewards"]] == [2 / 3, 1, 2 / 3, 1, 1, 1]
+    assert second["logged"]["diversity/distinct_k"] == first["logged"]["diversity/distinct_k"] == 2.5
 
 
 def test_version_1_of_fsdp_is_refused_before_training(tmp_path: Path) -> None:
