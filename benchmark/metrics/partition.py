@@ -114,11 +114,6 @@ def utility_k(partition: Partition, patience: float) -> float:
     return math.fsum(w * (q or 0.0) for w, q in zip(weights, qualities, strict=True)) / math.fsum(weights)
 
 
-def utility_curve(partition: Partition, patiences: tuple[float, ...]) -> tuple[float, ...]:
-    """Compute `utility_k` for each patience."""
-    return tuple(utility_k(partition, patience) for patience in patiences)
-
-
 def mean_head_quality(partition: Partition) -> float:
     """Compute the mean quality of the classes' first responses: how good the new responses are, however few."""
     qualities = _qualities(partition)

@@ -160,60 +160,34 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _requested(live: LiveResults, controls: Sequence[Any]) -> list[Any]:
-    """Create the components for analyses on request, which serve one request at a time between them."""
-    with gr.Accordion("Token surprisals and marginal contributions", open=False, elem_id="deeper"):
+    """Create the components for token surprisals on request, which serve one request at a time."""
+    with gr.Accordion("Token surprisals", open=False, elem_id="deeper"):
         gr.Markdown(
-            "Computed on request by small models that ship with the package. The first request takes a few seconds, "
-            "and requests are served one at a time."
+            "Computed on request by the small model that ships with the package. The first request takes a few "
+            "seconds, and requests are served one at a time."
         )
-        with gr.Row():
-            read = gr.Button("Surprisal of every token", size="sm", elem_id="read-tokens")
-            add = gr.Button("Contribution of each response", size="sm", elem_id="read-added")
+        read = gr.Button("Surprisal of every token", size="sm", elem_id="read-tokens")
         note = components.note("deeper-note", 2)
         strip = components.figure("strip", visible=False)
-        tokens = components.table("Data of the figure", "tokens", height=420, visible=False)
-        added = components.table("Contribution of each response to diversity", "added", height=420, visible=False)
-    for button, analyse, outputs in ((read, _tokens, [note, strip, tokens]), (add, _contributions, [note, added])):
+        table = components.table("Data of the figure", "tokens", height=420, visible=False)
 
-        def analysed(*values: Any, analyse: Callable[..., list[Any]] = analyse, hidden: int = len(outputs) - 1) -> Any:
-            choices = dict(zip(_CHOICES, map(plain_value, values), strict=True))
-            try:
-                return analyse(*_view(live.snapshot(), choices))
-            except DivBenchError as error:
-                return [components.error_line(error), *[gr.update(value=None, visible=False)] * hidden]
-
-        button.click(
-            analysed,
-            list(controls),
-            outputs,
-            preprocess=False,
-            api_visibility="private",
-            concurrency_limit=1,
-            concurrency_id="small models",
+    def analysed(*values: Any) -> list[Any]:
+        try:
+            board, view = _view(live.snapshot(), dict(zip(_CHOICES, map(plain_value, values), strict=True)))
+            texts = [response.text for response in view.responses]
+            tokens = live_models.read_tokens(board.profile, view.prompt.text, texts)
+        except DivBenchError as error:
+            return [components.error_line(error), components.drawn(None), components.no_table()]
+        text = (
+            f"Prompt {view.prompt.prompt_id}: the responses in sampling order under {tokens.model} ({tokens.layout}). "
+            "The surprisal of each token, in bits, is conditioned on everything before it."
         )
-    return [read, add, note, strip, tokens, added]
+        filled = components.filled(live_models.tokens_table(tokens), column_widths=[44, 80, 80, "66%"])
+        return [text, components.drawn(token_figure(tokens.costs)), filled]
 
-
-def _tokens(board: Board, view: PromptView) -> list[Any]:
-    """Return what is read, a strip of tokens and its table."""
-    tokens = live_models.read_tokens(board.profile, view.prompt.text, [response.text for response in view.responses])
-    text = (
-        f"Prompt {view.prompt.prompt_id}: the responses in sampling order under {tokens.model} ({tokens.layout}). The "
-        "surprisal of each token, in bits, is conditioned on everything before it."
-    )
-    table = components.filled(live_models.tokens_table(tokens), column_widths=[44, 80, 80, "66%"])
-    return [text, components.drawn(token_figure(tokens.costs)), table]
-
-
-def _contributions(board: Board, view: PromptView) -> list[Any]:
-    """Return what is computed, and the contributions as a table."""
-    added = live_models.read_added(board.profile, view.prompt.text, [response.text for response in view.responses])
-    text = (
-        f"Prompt {view.prompt.prompt_id}: LOOE is the EigenScore of all responses' embeddings ({added.embedder}) minus "
-        "that without the response; higher means a larger contribution. GSSBench computes it from hidden states, which "
-        "results do not contain."
-    )
-    return [text, components.filled(live_models.added_table(added))]
+    limits: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "small models"}
+    read.click(analysed, list(controls), [note, strip, table], preprocess=False, api_visibility="private", **limits)
+    return [read, note, strip, table]
 
 
 def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
@@ -315,18 +289,14 @@ def _view(snapshot: Snapshot, choices: Mapping[str, Any]) -> tuple[Board, Prompt
 
 def _shown(live: LiveResults, choices: Mapping[str, Any]) -> list[Any]:
     """Return all outputs for some choices, and clear results computed on request for another prompt."""
-    hidden = [components.drawn(None), components.no_table(), components.no_table()]
+    hidden = [components.drawn(None), components.no_table()]
     try:
         board, view = _view(live.snapshot(), choices)
     except DivBenchError as error:
-        nothing = ["", components.no_table(), components.error_line(error), components.no_table(), *hidden[:2]]
-        return [*nothing, gr.Button(interactive=True), gr.Button(interactive=True), "", *hidden]
+        nothing = ["", components.no_table(), components.error_line(error), components.no_table(), *hidden]
+        return [*nothing, gr.Button(interactive=True), "", *hidden]
     texts = [response.text for response in view.responses]
-    reasons = {
-        "Token surprisals": live_models.why_no_tokens(board.profile, view.prompt.text, texts),
-        "Contributions": live_models.why_not_added(board.profile, view.prompt.text, texts),
-    }
-    unavailable = [f"{name} are unavailable: {reason}" for name, reason in reasons.items() if reason]
+    reason = live_models.why_no_tokens(board.profile, view.prompt.text, texts)
     return [
         view.prompt.text,
         _response_table(view),
@@ -334,8 +304,8 @@ def _shown(live: LiveResults, choices: Mapping[str, Any]) -> list[Any]:
         components.filled(scores_table(view)),
         components.drawn(position_curve_figure(view)),
         components.filled(curve_table(view.curve)) if view.curve else components.no_table(),
-        *(gr.Button(interactive=reason is None) for reason in reasons.values()),
-        "\n".join(unavailable),
+        gr.Button(interactive=reason is None),
+        f"Token surprisals are unavailable: {reason}" if reason else "",
         *hidden,
     ]
 

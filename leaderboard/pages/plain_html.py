@@ -136,13 +136,13 @@ def render(
     warnings: Sequence[str] = (),
     *,
     footer: Markup | str = "",
-    picker: Sequence[tuple[str, str, str | Mapping[str, Sequence[tuple[str, str, bool]]]]] = (),
+    picker: Sequence[tuple[str, str, Mapping[str, Sequence[tuple[str, str, bool]]]]] = (),
     action: str = "",
     script: bool = True,
 ) -> str:
     """The HTML of a page that loads its assets from an address; without `script`, it loads only the style sheet.
 
-    The picker is a form with an action: fields by name and label, a text, or groups of options with the chosen one.
+    The picker is a form with an action: fields by name and label with groups of options and the chosen one.
     """
     text: str = _template().render(
         page=page,

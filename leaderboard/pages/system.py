@@ -4,7 +4,6 @@ The application serves it at /system, where it loads at once and needs no script
 `divbench board export --html` writes it, too.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from starlette.routing import Route
 from benchmark.analysis.ranking import Standing
 from benchmark.scoring.estimate import Floats
 from datasets_build.sources.source import divbench_citation
-from divbench.core.errors import DivBenchError, counted
+from divbench.core.errors import DivBenchError
 from divbench.core.tables import Cell, Table, estimate_cell
 from leaderboard.app.components import FIGURES, error_line
 from leaderboard.app.navigation import footer
@@ -50,10 +49,8 @@ from leaderboard.pages.systems import (
 from submissions.untrusted.plain_text import cut
 
 PATH = "system"
-LIST_PATH = "systems"
 OTHER_SHOWN = "The table that the link asks for is not here. Another one is shown."
 NO_SYSTEM = "The system that the link asks for is not here: it was withdrawn, or the link is incomplete."
-LISTED = 60  # systems on a page of the list
 _CURVE = "classes-plot"
 _RANKED = 10**5  # systems × prompts up to which all overview metrics are ranked; above, that takes seconds
 _FEWEST = 3  # minimum number of prompts for a correlation
@@ -295,90 +292,42 @@ def headline(scores: BoardScores, main: Column, index: int) -> str:
 
 
 def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:
-    """Return the routes of the page and of the list of systems."""
+    """Return the route of the page."""
     _answer(live, {"table": "", "system": ""}, "")  # imports libraries and fills caches before the first visitor
 
     def page(request: Request) -> Response:
         choices = {name: request.query_params.get(name, "")[:MAX_VALUE] for name in ("table", "system")}
         return _answer(live, choices, navigation())
 
-    def listed(request: Request) -> Response:
-        choices = {name: request.query_params.get(name, "")[:MAX_VALUE] for name in ("table", "q", "page")}
-        return _listed(live, choices, navigation())
-
-    return [Route(f"/{PATH}", page), Route(f"/{LIST_PATH}", listed)]
-
-
-def _offered(live: LiveResults) -> list[Board]:
-    return [board for board in live.snapshot().boards if ranking_column(board) is not None]
-
-
-def _by_kind(board: Board) -> dict[str, list[tuple[str, str]]]:
-    """Return the label and permalink id of each system by the plural of its kind, known-bad baselines last."""
-    groups: dict[str, list[tuple[str, str]]] = {kind.plural: [] for kind in KINDS}
-    for text, own, entry in zip(system_labels(board), system_ids(board), board.entries, strict=True):
-        groups[kind_of(entry).plural].append((text, own))
-    return {name: choices for name, choices in groups.items() if choices}
+    return [Route(f"/{PATH}", page)]
 
 
 def _answer(live: LiveResults, choices: Mapping[str, str], navigation: Any) -> Response:
-    offered = _offered(live)
+    snapshot = live.snapshot()
+    frame = partial(render, address=asset_address(), navigation=navigation, warnings=snapshot.warnings)
+    offered = [board for board in snapshot.boards if ranking_column(board) is not None]
     # A link may name a table that has been replaced: the system is looked for in the others.
     boards = [board for board in offered if board.name == choices["table"]] or offered
     having = [(board, entry) for board in boards if (entry := find_entry(board, choices["system"]))]
     if not boards or (choices["system"] and not having):
-        return _listed(live, choices, navigation, status=404)
+        reason = NO_SYSTEM if boards else page_text.NO_RESULTS
+        part = Part(lines=(reason,), links=(("All systems, with a search", "./"),))
+        return HTMLResponse(frame(Page("No such system", (part,))), 404)
     board, entry = having[0] if having else (boards[0], first_entry(boards[0]))
-    index = board.entries.index(entry)
-    own = system_ids(board)[index]
-    groups = {name: [(*each, each[1] == own) for each in systems] for name, systems in _by_kind(board).items()}
-    frame = _frame(live, navigation, board, ("system", "System", groups), PATH)
+    groups: dict[str, list[tuple[str, str, bool]]] = {kind.plural: [] for kind in KINDS}
+    for label, system_id, other in zip(system_labels(board), system_ids(board), board.entries, strict=True):
+        groups[kind_of(other).plural].append((label, system_id, other is entry))
+    systems = {name: options for name, options in groups.items() if options}
+    tables = {"": [(label, name, name == board.name) for label, name in board_choices(offered)]}
+    picker = [("table", "Table", tables), ("system", "System", systems)]
+    frame = partial(frame, footer=footer(snapshot, {"table": board.name}), picker=picker, action=PATH)
     try:
-        page = _page(live, board, index)
+        page = _page(live, board, board.entries.index(entry))
     except DivBenchError as error:  # the result's files no longer exist
         return HTMLResponse(frame(Page("System", (Part(lines=(error_line(error),)),))), 404)
     if choices["table"] not in ("", board.name):
         page = replace(page, parts=(Part(lines=(OTHER_SHOWN,)), *page.parts))
     return HTMLResponse(frame(page))
-
-
-def _frame(live: LiveResults, navigation: Any, board: Board, field: Any, action: str) -> Callable[[Page], str]:
-    """Return a function from a page to its HTML, with a form of the tables and of one more field."""
-    tables = {"": [(text, name, name == board.name) for text, name in board_choices(_offered(live))]}
-    return partial(
-        render,
-        address=asset_address(),
-        navigation=navigation,
-        warnings=live.snapshot().warnings,
-        footer=footer(live.snapshot(), {"table": board.name}),
-        picker=[("table", "Table", tables), field],
-        action=action,
-    )
-
-
-def _listed(live: LiveResults, choices: Mapping[str, str], navigation: Any, *, status: int = 200) -> Response:
-    """List the systems of a table by type, a page of them at a time; with status 404, to choose another one."""
-    offered, words = _offered(live), choices.get("q", "")
-    board = next((board for board in offered if board.name == choices["table"]), offered[0] if offered else None)
-    if board is None:
-        page = Page("System", (Part(lines=(page_text.NO_RESULTS,)),))
-        return HTMLResponse(render(page, asset_address(), navigation, live.snapshot().warnings), 404)
-    systems = [(name, *each) for name, group in _by_kind(board).items() for each in group]
-    systems = [each for each in systems if all(word in each[1].casefold() for word in words.casefold().split())]
-    asked, last = choices.get("page", ""), max(1, -(-len(systems) // LISTED))
-    number = min(max(int(asked), 1), last) if re.fullmatch("[0-9]{1,6}", asked) else 1
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for name, text, own in systems[(number - 1) * LISTED : number * LISTED]:
-        groups.setdefault(name, []).append((text, f"{PATH}?{urlencode({'table': board.name, 'system': own})}"))
-    turns = [("Previous page", number - 1), ("Next page", number + 1)]
-    query = {"table": board.name, "q": words}
-    links = [(name, f"{LIST_PATH}?{urlencode(query | {'page': n})}") for name, n in turns if 0 < n <= last]
-    said = f"{counted(len(systems), 'system')} on {board.suite}, {board.terms}; page {number} of {last}."
-    parts = [Part(lines=(*([NO_SYSTEM] * (status == 404)), said), links=tuple(links))]
-    parts += [Part(name, links=tuple(names)) for name, names in groups.items()]
-    title = "No such system" if status == 404 else "Systems"
-    frame = _frame(live, navigation, board, ("q", "Name", words), LIST_PATH)
-    return HTMLResponse(frame(Page(title, tuple(parts))), status)
 
 
 def _page(live: LiveResults, board: Board, index: int) -> Page:
@@ -388,5 +337,5 @@ def _page(live: LiveResults, board: Board, index: int) -> Page:
     if near:
         query = urlencode({"table": board.name, "systems": f"{ids[index]},{ids[near[0][0]]}"})
         links.append(("Compare with the most correlated system", f"compare?{query}"))
-    links.append(("All systems", f"{LIST_PATH}?{urlencode({'table': board.name})}"))
+    links.append(("All systems", f"./?{urlencode({'table': board.name})}"))
     return system_page(scores, index, near=near, links=links)

@@ -18,7 +18,6 @@ from benchmark.metrics.partition import (
     mean_head_quality,
     of_reported,
     rarefied,
-    utility_curve,
     utility_k,
 )
 from submissions.schema import Reported
@@ -67,7 +66,6 @@ def test_utility_of_known_sets() -> None:
     some = judged(7.0, 2.0, None, 9.0)
     assert utility_k(some, 0.0) == 7.0  # patience 0: the first answer alone
     assert utility_k(some, 1.0) == pytest.approx((7 + 2 + 9) / 4)
-    assert utility_curve(some, (0.0, 1.0)) == pytest.approx((7.0, 4.5))
     assert (mean_head_quality(some), first_quality(some)) == (6.0, 7.0)
 
 

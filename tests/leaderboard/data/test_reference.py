@@ -39,7 +39,7 @@ from leaderboard.data.reference.systems import (
 from leaderboard.data.scores import NOT_INCLUDED, BoardScores, board_across, prompt_row
 from leaderboard.data.sources import FolderSource, checked_result
 from leaderboard.data.texts import NO_TEXTS
-from leaderboard.pages.live_models import why_no_tokens, why_not_added
+from leaderboard.pages.live_models import why_no_tokens
 from leaderboard.pages.responses import make_view, prompts_of, remarks
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.stores import scored, scored_again
@@ -176,7 +176,7 @@ def test_without_texts_a_prompt_shows_its_classes_and_says_why(results: Path, re
     assert NO_TEXTS in remarks(theirs, "lexical")
     assert NO_TEXTS not in remarks(ours, "lexical")
     texts = [each.text for each in theirs.responses]
-    assert why_no_tokens("offline", "", texts) == why_not_added("offline", "", texts) == NO_TEXTS
+    assert why_no_tokens("offline", "", texts) == NO_TEXTS
 
 
 def _label(result: Result) -> str:

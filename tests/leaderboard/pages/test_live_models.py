@@ -3,24 +3,19 @@
 import importlib.util
 from typing import Any
 
-import numpy as np
 import pytest
 
-from benchmark.metrics.eigenscore import eigenscore
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.prompt_layout import token_surprisals
 from divbench.core.errors import InputError
 from leaderboard.pages import live_models
 from leaderboard.pages.live_models import (
     MOST_BYTES,
-    added_table,
-    read_added,
     read_tokens,
     tokens_table,
     why_no_tokens,
-    why_not_added,
 )
-from tests.benchmark.fakes import HashEmbedder, HashLM
+from tests.benchmark.fakes import HashLM
 from tests.leaderboard.read_results import ODD
 
 PROMPT = "Say one thing."
@@ -44,17 +39,6 @@ def test_the_model_that_ships_here_reads_on_demand() -> None:
     assert all(token.bits >= 0 for own in found.costs for token in own)
 
 
-def test_what_each_adds_is_the_score_of_all_less_that_of_the_others() -> None:
-    found = read_added("offline", PROMPT, ODD, HashEmbedder())
-    vectors = HashEmbedder().embed(ANSWERED)
-    wanted = [eigenscore(vectors) - eigenscore(np.delete(vectors, place, axis=0)) for place in range(len(vectors))]
-    assert found.looe == pytest.approx(wanted)
-    assert (min(found.share), max(found.share)) == (0.0, 1.0)
-    assert np.argsort(found.share).tolist() == np.argsort(wanted).tolist()
-    assert found.looe[0] == pytest.approx(found.looe[2])  # the same words
-    assert [row[0] for row in added_table(found).values] == list(found.numbers)
-
-
 @pytest.mark.parametrize(
     ("profile", "responses", "reason"),
     [
@@ -66,17 +50,9 @@ def test_what_each_adds_is_the_score_of_all_less_that_of_the_others() -> None:
     ],
 )
 def test_where_nothing_is_read_it_is_said_why(profile: str, responses: tuple[str, ...], reason: str) -> None:
-    for why, read in ((why_no_tokens, read_tokens), (why_not_added, read_added)):
-        said = why(profile, PROMPT, responses)
-        assert said is not None
-        assert reason in said
-        with pytest.raises(InputError, match=r"profile|package|the limit here"):
-            read(profile, PROMPT, responses)
-
-
-def test_two_answers_have_nothing_to_add_to() -> None:
-    assert "three" in str(why_not_added("offline", PROMPT, ("a", "b", " ")))
-    assert why_no_tokens("offline", PROMPT, ("a", "b", " ")) is None
+    assert reason in str(why_no_tokens(profile, PROMPT, responses))
+    with pytest.raises(InputError, match=r"profile|package|the limit here"):
+        read_tokens(profile, PROMPT, responses)
 
 
 def test_a_text_beyond_the_context_is_told() -> None:
@@ -92,4 +68,3 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(live_models, "find_spec", find)
     assert why_no_tokens("offline", PROMPT, ODD) == "torch is not installed here."
-    assert why_not_added("offline", PROMPT, ODD) == "torch is not installed here."
