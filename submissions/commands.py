@@ -300,7 +300,7 @@ def list_(store: Store, json: JsonOption = False) -> None:
         err().print(f"left out {file.path}: {file.reason}", style="yellow", markup=False)
     if json:
         damaged = [{"path": file.path, "reason": file.reason} for file in submissions.damaged]
-        listed = [state_json(state, now) for state in submissions.states]
+        listed = [state_json(state) for state in submissions.states]
         print_json({"submissions": listed, "damaged": damaged, "ignored": ignored, "protected": protected})
     else:
         print_list(submissions.states, opened.address, now, out())
@@ -334,7 +334,7 @@ def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
     position = submissions.queue_position(submission_id, now)
     twins = submissions.with_same_rows(state.rows_digest, submission_id)
     if json:
-        document = state_json(state, now) | {
+        document = state_json(state) | {
             "queue_position": position.as_json(),
             "files": files,
             "results": result_paths(state),

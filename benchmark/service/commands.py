@@ -112,7 +112,8 @@ def score(
     times. While the store cannot be reached, the worker waits.
 
     After a host failure (memory, disk, models) the submission returns to the queue and no attempt is counted; after
-    three in a row the worker exits with status 2.
+    three in a row the worker exits with status 2. A worker that was killed uses up no attempt, either: its claim ends
+    when others have seen no heartbeat for an hour.
 
     The result and its id are the same as from divbench score with the same profile.
 

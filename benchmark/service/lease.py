@@ -1,20 +1,32 @@
-"""Renews a claim during work, waits while a store is unreachable, and stops on request."""
+"""Renews a claim during work, watches those of others, waits while a store is unreachable, and stops on request."""
 
+import json
+import platform
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from benchmark.service.failures import public_message
 from divbench.core.errors import DivBenchError
+from divbench.core.files import write_text
 from submissions.storage.file_store import FileStore, LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.operations import release, renew
-from submissions.work_queue.schema import Claim, ClaimLost, DamagedState, QueueBusy, QueueError, UnknownSubmission
+from submissions.work_queue.schema import (
+    Claim,
+    ClaimLost,
+    DamagedState,
+    QueueBusy,
+    State,
+    UnknownSubmission,
+)
 
 TICK = 0.1  # seconds within which a request to stop is noticed
 LONGEST_PAUSE = 60.0
@@ -80,6 +92,41 @@ def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: floa
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
+class Watch:
+    """Since when this machine has seen each claim and pause unchanged, by a clock that no change of the date affects.
+
+    A lease is over once its record was seen without a new heartbeat for the length of the lease, whatever date the
+    machine of its worker shows. A file keeps the times, so that workers that exit when the queue is empty see it, too;
+    after a restart of the machine they begin anew.
+    """
+
+    def __init__(self, file: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._file, self._clock = file, clock
+        self._seen: dict[str, tuple[str, float]] = {}  # by submission: its last record, and when it was first seen
+        self._boot = platform.node()
+        with suppress(OSError):
+            self._boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+            known = json.loads(file.read_text(encoding="utf-8")) if file is not None else {}
+            if known["boot"] == self._boot:
+                self._seen = {name: (str(mark), float(since)) for name, (mark, since) in known["seen"].items()}
+
+    def free(self, states: Sequence[State]) -> set[str]:
+        """Return the ids of those submissions, which are claimed or paused, whose wait is over."""
+        now, seen = self._clock(), {}
+        for state in states:
+            last, name = state.current, state.submission_id
+            mark, since = f"{last.state} {last.token} {last.heartbeat} {len(state.history)}", now
+            known = self._seen.get(name)
+            seen[name] = mark, min(known[1], now) if known is not None and known[0] == mark else since
+        if seen != self._seen:
+            self._seen = seen
+            with suppress(OSError):  # then only this process knows
+                if self._file is not None:
+                    write_text(self._file, json.dumps({"boot": self._boot, "seen": seen}))
+        return {state.submission_id for state in states if now - seen[state.submission_id][1] >= state.wait}
+
+
 class ClaimKeeper:
     """Keeps a claim while the block runs: a thread renews it every third of its lease and releases it on a stop."""
 
@@ -87,6 +134,8 @@ class ClaimKeeper:
         self, store: FileStore, claim: Claim, stop: Stop, clock: Callable[[], datetime], emit: EventSink
     ) -> None:
         self.claim = claim
+        self.progress = claim.record.progress  # number of prompts that are scored
+        self._before = self.progress
         self._store = store
         self._stop = stop
         self._clock = clock
@@ -115,6 +164,10 @@ class ClaimKeeper:
             raise self._lost
         if self._stop.requested:
             raise Stopped
+
+    def report(self, prompts: int) -> None:
+        """Take the number of prompts that are scored, for the next renewal."""
+        self.progress = max(self.progress, prompts)
 
     def conclude(self) -> None:
         """Do as `check`; from now on a stop does not release the claim, since its outcome is about to be published."""
@@ -152,17 +205,17 @@ class ClaimKeeper:
                 if not is_concluding:
                     self.release()
                 return
-            if time.monotonic() < due:
+            # After a lapse, the first progress is reported at once: it shows that the submission is not to blame.
+            first = self.claim.record.lapses and self.progress > self._before == self.claim.record.progress
+            if time.monotonic() < due and not (first and pause == 1.0):
                 continue
             try:
-                self.claim = renew(self._store, self.claim, self._clock())
+                self.claim = renew(self._store, self.claim, self._clock(), self.progress)
                 due, pause = time.monotonic() + third, 1.0
             except CLAIM_GONE as error:
                 self._lost = error
                 return
             except Exception as error:  # whatever the error is, the next renewal may succeed
-                if isinstance(error, QueueError) and not isinstance(error, QueueBusy):
-                    return  # its history is full: the last lease holds
                 seconds = min(pause, third)
                 self._emit("waiting", reason="the lease", seconds=round(seconds, 1), said=public_message(error))
                 due, pause = time.monotonic() + seconds, 2 * pause

@@ -31,7 +31,7 @@ from benchmark.scoring.results import MAX_RESULT_BYTES
 from benchmark.scoring.scorer import Options, Scored, result_id, score_submission
 from benchmark.service import fetch
 from benchmark.service.failures import MAX_HOST_FAILURES, HostHealth, log_tail, public_message
-from benchmark.service.lease import GRACE, ClaimKeeper, EventSink, Stop, Stopped, wait, with_backoff
+from benchmark.service.lease import GRACE, ClaimKeeper, EventSink, Stop, Stopped, Watch, wait, with_backoff
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError
 from submissions.checking.prompts import OWN
@@ -100,8 +100,23 @@ class Worker:
             return 1
         return min(self.cluster.load(), MAX_CONCURRENT) + 1
 
-    def score(self, submission: Submission, suite: Suite, check: Callable[[], None]) -> Scored:
-        """Score a submission that passed its checks; what `check` raises, after a shard or earlier, ends the work."""
+    def score(
+        self,
+        submission: Submission,
+        suite: Suite,
+        check: Callable[[], None],
+        report: Callable[[int], None] = lambda prompts: None,
+    ) -> Scored:
+        """Score a submission that passed its checks; what `check` raises, after a shard or earlier, ends the work.
+
+        `report` is called with the number of prompts that are scored.
+        """
+
+        def progressed(prompts: int) -> None:
+            report(prompts)
+            if self.cluster is None:
+                check()
+
         return score_submission(
             submission,
             suite,
@@ -109,7 +124,7 @@ class Worker:
             self.results,
             self.options,
             metrics=self.metrics,
-            progress=lambda prompts: check() if self.cluster is None else None,
+            progress=progressed,
             run=None if self.cluster is None else partial(self.cluster.run, check=check),
         )
 
@@ -121,6 +136,7 @@ class WorkerState:
     stop: Stop
     emit: EventSink
     host: HostHealth
+    watch: Watch = field(default_factory=Watch)
     preparing: Lock = field(default_factory=Lock)  # held by the one thread that claims, fetches and checks
     lock: Lock = field(default_factory=Lock)  # guards all fields below, and `host`
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -160,7 +176,7 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
     On a stop, claims are released at once, and shards that are being scored are finished first. With `once`, the work
     ends when no pending submission can be scored here.
     """
-    shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures))
+    shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Watch(worker.results / ".leases.json"))
     try:
         # Before anything is claimed: a worker that lacks a model or a disk would fail one submission after the other.
         threads = worker.load()
@@ -243,7 +259,14 @@ def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[schema.
 
     def attempt() -> schema.Claim | None:
         return operations.claim(
-            worker.store, worker.name, worker.lease, worker.clock(), profile, wanted=wanted, token=token
+            worker.store,
+            worker.name,
+            worker.lease,
+            worker.clock(),
+            profile,
+            wanted=wanted,
+            free=shared.watch.free,
+            token=token,
         )
 
     return shared.retry(attempt)
@@ -280,7 +303,7 @@ def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, preparing
             submission, suite = shared.retry(fetched)
             keeper.check()
             preparing.close()
-            return worker.score(submission, suite, _limited(worker.max_seconds, keeper.check))
+            return worker.score(submission, suite, _limited(worker.max_seconds, keeper.check), keeper.report)
     except fetch.NotAcceptable as error:
         # Checks killed from outside or for lack of memory prove nothing, so only the last attempt rejects.
         if error.unsure and attempt < schema.MAX_ATTEMPTS:
@@ -345,7 +368,9 @@ def _conclude_failure(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, 
         shared.emit("waiting", reason="after a host failure", seconds=worker.poll)
         wait(worker.poll, shared.stop)
         return
-    state = shared.retry(lambda: operations.fail(worker.store, keeper.claim, log, worker.clock()))
+    # Damage may be mended meanwhile.
+    pause = max(1, int(worker.poll)) * 2**attempt if isinstance(error, DamagedFile) else 0
+    state = shared.retry(lambda: operations.fail(worker.store, keeper.claim, log, worker.clock(), pause))
     final = state.current.state == "failed"
     shared.emit("failed", submission=name, attempt=attempt, final=final, reason=log.splitlines()[-1])
     shared.count("failed")

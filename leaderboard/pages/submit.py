@@ -62,11 +62,11 @@ _TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2
 def queue_table(listing: Listing, now: datetime, states: Sequence[str] = ()) -> Table:
     """Return the queue in order, submissions being scored, then the others, latest change first; each cell one line."""
     at = utc_seconds(now)
-    waiting = (state for state in listing.states if state.is_waiting(at))
+    waiting = (state for state in listing.states if state.current.state == "pending")
     positions = {state.submission_id: position for position, state in enumerate(waiting, 1)}
 
     def order(state: State) -> int:
-        return positions.get(state.submission_id, len(positions) + (1 if state.is_leased(at) else 2))
+        return positions.get(state.submission_id, len(positions) + (1 if state.current.state == "claimed" else 2))
 
     shown = [state for state in listing.states if not states or state.current.state in states]
     shown.sort(key=lambda state: state.current.at, reverse=True)
@@ -75,7 +75,7 @@ def queue_table(listing: Listing, now: datetime, states: Sequence[str] = ()) -> 
     for state in shown[:MAX_ROWS]:
         last, position = state.current, positions.get(state.submission_id)
         cells = ["" if position is None else str(position), state.name, state.suite, person(state.submitter)]
-        cells += [standing(state, at), str(last.attempt), duration_text(at - last.at), when(state.received)]
+        cells += [standing(state), str(last.attempt), duration_text(at - last.at), when(state.received)]
         rows.append([one_line(cell) for cell in (*cells, state.submission_id)])
     return Table("", QUEUE_COLUMNS, rows)
 
@@ -113,7 +113,7 @@ def details(state: State, listing: Listing, now: datetime) -> str:
     if queue.position is not None:
         lines.append(f"It is number {queue.position} of {queue.waiting} in the queue; {queue.claimed} being scored.")
     else:
-        lines.append(f"It is {standing(state, utc_seconds(now))}.")
+        lines.append(f"It is {standing(state)}.")
     if state.results and state.current.state != "withdrawn":  # withdrawing deletes the results
         lines.append(f"Results: {', '.join(state.results)}.")
     for problem in state.current.problems:

@@ -158,13 +158,16 @@ def claim(
     profile: str | None = None,
     *,
     wanted: Callable[[schema.State], bool] = lambda state: True,
+    free: Callable[[Sequence[schema.State]], Collection[str]] = lambda states: (),
     token: str | None = None,
 ) -> schema.Claim | None:
     """Claim the oldest waiting submission; None if nothing waits. No other worker gets it before the lease expires.
 
-    A submission whose lease has expired waits again with one attempt less; after its last attempt it is marked as
-    failed here. `wanted` selects those that the worker can score: claiming and releasing the others would keep it from
-    those behind them. The same token again, after a lost reply, returns the existing claim.
+    `free` returns the ids of those submissions, of claimed or paused ones, whose wait is over by the worker's own clock
+    (`benchmark.service.lease.Watch`). An expired lease is not the submission's fault: it waits again, after a pause
+    that grows, and fails after `MAX_LAPSES` in a row without progress. `wanted` selects what the worker can score, as
+    claiming and releasing the others would keep it from those behind. The same token again, after a lost reply,
+    returns the existing claim.
     """
     if lease < timedelta(seconds=1):
         raise ValueError("a lease lasts a second or longer")
@@ -176,7 +179,7 @@ def claim(
         versions=_versions(),
         profile=profile,
         attempt=1,
-        lease_until=at + lease,
+        wait=int(lease.total_seconds()),
         token=token or secrets.token_hex(8),
     )
 
@@ -186,44 +189,47 @@ def claim(
         states = queue_files.read_listing(store, commit).states
         if ours := [state for state in states if state.current.state == "claimed" and state.current.token == token]:
             return queue_files.Step(schema.Claim(ours[0], lease))
+        known = free([state for state in states if state.wait])
         for state in states:
+            if state.wait and state.submission_id not in known:
+                continue
             with suppress(schema.QueueError):  # one full history must not block the others
-                if state.attempts_exhausted(at):
-                    reason = one_line(f"given up after {state.current.attempt} attempts: {_lapse(state)}")
-                    lapsed.append(_followed(state, "failed", worker, at, reason))
-                elif claim is None and state.is_waiting(at) and wanted(state):
-                    claim = schema.Claim(_claimed(state, record), lease)
+                if state.current.state == "claimed":
+                    lapsed.append(state.and_then(_lapse(state, worker, at)))
+                elif state.current.state == "pending" and claim is None and wanted(state):
+                    last = state.current
+                    values = {"at": _time_after(state, at), "attempt": last.attempt}
+                    values |= {"progress": last.progress, "lapses": last.lapses}
+                    claim = schema.Claim(state.and_then(record.model_copy(update=values)), lease)
         words = [] if claim is None else [f"claim {claim.submission_id} by {worker}"]
-        words += [f"give up {len(lapsed)} by {worker}"] if lapsed else []
+        words += [f"return {counted(len(lapsed), 'expired lease')} by {worker}"] if lapsed else []
         return queue_files.Step(claim, ", ".join(words), (*lapsed, *([] if claim is None else [claim.state])))
 
     return queue_files.change(store, decide)
 
 
-def _claimed(state: schema.State, record: schema.Record) -> schema.State:
-    """Return the state with a claim, which uses an attempt if the lease before it expired."""
-    at, attempt = _time_after(state, record.at), state.current.attempt
-    steps = []
-    if state.current.state == "claimed":
-        attempt += 1
-        steps.append(schema.Record(state="pending", at=at, by=record.by, reason=_lapse(state), attempt=attempt))
-    return state.and_then(*steps, record.model_copy(update={"at": at, "attempt": attempt}))
+def _lapse(state: schema.State, by: str, at: datetime) -> schema.Record:
+    """Return the record after an expired lease: pending after a pause, or failed."""
+    last, before = state.current, state.history[-2]
+    lapses = 1 if last.progress > before.progress else last.lapses + 1
+    reason = f"the lease of {last.by} expired without a result"
+    known: dict[str, Any] = {"at": _time_after(state, at), "by": by, "attempt": last.attempt, "lapses": lapses}
+    if lapses >= schema.MAX_LAPSES:
+        line = one_line(f"given up after {lapses} workers in a row: {reason}")
+        return schema.Record(state="failed", reason=line, **known)
+    pause = min(max(1, state.wait // 60) * 2 ** (lapses - 1), schema.MAX_WAIT)
+    return schema.Record(state="pending", reason=one_line(reason), wait=pause, progress=last.progress, **known)
 
 
-def _lapse(state: schema.State) -> str:
-    return f"the lease of {state.current.by} expired without a result"
-
-
-def renew(store: FileStore, claim: schema.Claim, now: datetime) -> schema.Claim:
+def renew(store: FileStore, claim: schema.Claim, now: datetime, progress: int = 0) -> schema.Claim:
     """Renew the lease of a claim, even an expired one as long as no other worker has claimed the submission."""
 
     def decide(commit: str) -> queue_files.Step[schema.Claim]:
         state = _check_lease(queue_files.read_state(store, commit, claim.submission_id), claim)
-        if len(state.history) >= schema.FULL_HISTORY:
-            message = f"{claim.submission_id} has {len(state.history)} records and cannot be renewed again"
-            raise schema.QueueError(message, "finish within the lease, or renew less often")
-        changes = {"at": _time_after(state, now), "lease_until": schema.utc_seconds(now) + claim.lease, "versions": {}}
-        after = state.and_then(state.current.model_copy(update=changes))
+        last = state.current
+        after = state.renewed(
+            at=_time_after(state, now), heartbeat=last.heartbeat + 1, progress=max(progress, last.progress)
+        )
         return queue_files.Step(
             replace(claim, state=after), f"renew {claim.submission_id} by {claim.record.by}", (after,)
         )
@@ -252,14 +258,19 @@ def reject(store: FileStore, claim: schema.Claim, problems: Sequence[Problem], n
     return _conclude(store, claim, now, "reject", lambda state: record)
 
 
-def fail(store: FileStore, claim: schema.Claim, log_tail: str, now: datetime) -> schema.State:
-    """Record a failed attempt and the last lines of its log; the submission waits again while attempts are left."""
+def fail(store: FileStore, claim: schema.Claim, log_tail: str, now: datetime, pause: int = 0) -> schema.State:
+    """Record a failed attempt and the last lines of its log; the submission waits again while attempts are left.
+
+    Others leave it alone for `pause` seconds.
+    """
     lines = (one_line(line) for line in log_tail.splitlines())
     log = tuple(line for line in lines if line)[-schema.MAX_LOG_LINES :]
     last = log[-1].strip() if log else "it has no log"
     attempt = claim.record.attempt
     if attempt < schema.MAX_ATTEMPTS:
-        record = _ending(claim, "pending", f"attempt {attempt} failed: {last}", log=log, attempt=attempt + 1)
+        record = _ending(
+            claim, "pending", f"attempt {attempt} failed: {last}", log=log, attempt=attempt + 1, wait=pause
+        )
     else:
         record = _ending(claim, "failed", f"given up after {attempt} attempts: {last}", log=log)
     return _conclude(store, claim, now, "fail", lambda state: record)

@@ -14,7 +14,7 @@ from submissions.checking.printing import print_findings
 from submissions.untrusted.findings import Findings, Problem
 from submissions.work_queue.schema import Identity, QueuePosition, Receipt, Record, State
 
-HISTORY_HEADERS = ("time", "state", "attempt", "by", "lease until", "reason")
+HISTORY_HEADERS = ("time", "state", "attempt", "by", "waits", "reason")
 _COLOURS = {"scored": "green", "rejected": "red", "failed": "red", "withdrawn": "dim"}
 
 
@@ -36,10 +36,9 @@ def duration_text(span: timedelta) -> str:
     return f"{seconds} s"
 
 
-def standing(state: State, now: datetime) -> str:
-    """Return the state in words, with a note on a claim whose lease has expired."""
-    over = state.current.state == "claimed" and not state.is_leased(now)
-    return "claimed, lease over" if over else state.current.state
+def standing(state: State) -> str:
+    """Return the state in words, with a note on a pause."""
+    return "pending, after a pause" if state.current.state == "pending" and state.wait else state.current.state
 
 
 def person(submitter: Identity) -> str:
@@ -47,11 +46,11 @@ def person(submitter: Identity) -> str:
     return submitter.name if submitter.verified else f"{submitter.name} (not verified)"
 
 
-def state_json(state: State, now: datetime) -> dict[str, Any]:
+def state_json(state: State) -> dict[str, Any]:
     """Return a submission as `--json` prints it."""
     known = state.model_dump(mode="json", exclude={"history", "signature"})
     history = [record.model_dump(mode="json", exclude_defaults=True) for record in state.history]
-    return known | {"state": state.current.state, "waits": state.is_waiting(now), "history": history}
+    return known | {"state": state.current.state, "waits": state.current.state == "pending", "history": history}
 
 
 def receipt_json(receipt: Receipt, position: QueuePosition | None) -> dict[str, Any]:
@@ -109,7 +108,7 @@ def print_list(states: Sequence[State], address: str, now: datetime, console: Co
     for state in states:
         last = state.current
         ages = (duration_text(now - state.received), duration_text(now - last.at))
-        texts = (state.name, state.suite, person(state.submitter), standing(state, now))
+        texts = (state.name, state.suite, person(state.submitter), standing(state))
         cells = styled((*texts, last.attempt, *ages), _COLOURS.get(last.state, ""))
         rows.append((Styled(state.submission_id, "code"), *cells))  # an id is never broken, so that it can be copied
     console.print(to_terminal(Table("Submissions", columns, rows, numbers=columns[5:])))
@@ -124,7 +123,7 @@ def print_state(state: State, console: Console) -> None:
 def print_status(state: State, position: QueuePosition, now: datetime, console: Console) -> None:
     """Print a submission's state and position, for its submitter."""
     print_state(state, console)
-    line = standing(state, now)
+    line = standing(state)
     if position.position is not None:
         line = f"{line}: {_position(position)}"
     console.print(line, style=_COLOURS.get(state.current.state))
@@ -139,8 +138,8 @@ def _position(position: QueuePosition) -> str:
 
 def history_cells(record: Record) -> tuple[str, ...]:
     """Return a record of a submission's history as cells under `HISTORY_HEADERS`."""
-    until = "" if record.lease_until is None else when(record.lease_until)
-    return when(record.at), record.state, str(record.attempt), record.by, until, record.reason or ""
+    wait = duration_text(timedelta(seconds=record.wait)) if record.wait else ""
+    return when(record.at), record.state, str(record.attempt), record.by, wait, record.reason or ""
 
 
 def print_history(state: State, console: Console) -> None:

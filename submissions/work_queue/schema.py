@@ -23,8 +23,12 @@ from submissions.untrusted.plain_text import one_line
 
 MAX_ATTEMPTS = 3
 MAX_STATE_BYTES = 2 * 2**20
+MAX_LAPSES = 8  # workers in a row that ended without a result or any progress, after which a submission fails
+MAX_WAIT = 7 * 86400  # seconds
+FIRST_YEAR = 2000  # of a clock that was set
+OLD_WAIT = 3600  # of claims by earlier versions
 MAX_RECORDS = 1000
-FULL_HISTORY = 900  # no renewal or release makes it longer than this, so that there is always room for the last record
+FULL_HISTORY = 900  # no release makes it longer than this, so that there is always room for the last record
 MAX_PROBLEMS = 50
 MAX_LOG_LINES = 20
 MAX_RESULTS = 100
@@ -76,8 +80,8 @@ TRANSITIONS: Mapping[tuple[StateName, StateName], str] = {
     ("claimed", "claimed"): "renew",
     ("claimed", "scored"): "finish",
     ("claimed", "rejected"): "reject",
-    ("claimed", "pending"): "release; fail, or an expired lease, while attempts are left",
-    ("claimed", "failed"): "fail, or an expired lease, at the last attempt; release, if its history is full",
+    ("claimed", "pending"): "release; an expired lease; fail, while attempts are left",
+    ("claimed", "failed"): "fail at the last attempt; too many expired leases; release, if its history is full",
     ("scored", "scored"): "add results",
     ("scored", "pending"): "repair, if its results are damaged",
     ("rejected", "pending"): "retry",
@@ -154,7 +158,13 @@ class Record(Closed):
     versions: Versions = Field(default_factory=dict)  # versions of the worker's software, such as divbench
     profile: Word | None = None  # profile that the worker scores with, if it stated one
     attempt: Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]  # number of this attempt, or of the next one; from 1
-    lease_until: Time | None = None  # end of the worker's lease of a claimed submission
+    # Seconds for which others leave the submission alone, by their own clocks from when they see this record: the lease
+    # of a claimed one, or a pause.
+    wait: Annotated[int, Field(ge=0, le=MAX_WAIT)] = 0
+    heartbeat: Annotated[int, Field(ge=0)] = 0  # number of renewals of the lease, each of which starts it anew
+    progress: Annotated[int, Field(ge=0)] = 0  # number of prompts that were scored at the last renewal
+    lapses: Annotated[int, Field(ge=0, le=MAX_LAPSES)] = 0  # leases in a row that lapsed without progress
+    lease_until: Time | None = None  # by the worker's clock, in claims by earlier versions; nothing depends on it
     # Random id of a claim, or of added results, in all records that the claim's holder writes. No secret.
     token: Id | None = None
     results: tuple[ResultId, ...] = Field(default=(), max_length=MAX_RESULTS)
@@ -168,8 +178,8 @@ class Record(Closed):
     @whole(mode="after")
     def _fits(self) -> Self:
         claimed = self.state == "claimed"
-        if (self.lease_until is not None) != claimed or (claimed and self.token is None):
-            raise ValueError("a claimed record must have a lease and a token, other records no lease")
+        if claimed and (self.token is None or not (self.wait or self.lease_until)):
+            raise ValueError("a claimed record must have a lease and a token")
         if bool(self.results) != (self.state == "scored"):
             raise ValueError("a scored record must have results, other records none")
         if not self.digests.keys() <= set(self.results):
@@ -215,19 +225,15 @@ class State(Closed):
         """Digests of these results, by id."""
         return next((record.digests for record in reversed(self.history) if record.results), {})
 
-    def is_leased(self, now: datetime) -> bool:
-        """Whether a worker holds a lease that has not expired."""
-        until = self.current.lease_until
-        return until is not None and now < until
+    @property
+    def wait(self) -> int:
+        """Seconds for which others leave it alone: its lease, or a pause."""
+        return self.current.wait or (OLD_WAIT if self.current.state == "claimed" else 0)
 
-    def is_waiting(self, now: datetime) -> bool:
-        """Whether a worker can claim it: it is pending, or its lease has expired with attempts left."""
-        over = self.current.state == "claimed" and not self.is_leased(now) and self.current.attempt < MAX_ATTEMPTS
-        return self.current.state == "pending" or over
-
-    def attempts_exhausted(self, now: datetime) -> bool:
-        """Whether the lease of its last attempt has expired."""
-        return self.current.state == "claimed" and not self.is_leased(now) and not self.is_waiting(now)
+    def renewed(self, **changes: Any) -> "State":
+        """Return the state with its last record changed by a renewal."""
+        known: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        return State(**known | {"history": (*self.history[:-1], self.current.model_copy(update=changes))})
 
     def and_then(self, *records: Record) -> "State":
         """Return the state with more records."""
@@ -283,12 +289,6 @@ class Claim:
         """Record of the claim."""
         return self.state.current
 
-    @property
-    def until(self) -> datetime:
-        """End of the lease."""
-        assert self.record.lease_until is not None  # noqa: S101 - a claimed record has one
-        return self.record.lease_until
-
 
 @dataclass(frozen=True, slots=True)
 class Quota:
@@ -340,12 +340,12 @@ class Listing:
     def queue_position(self, submission_id: str, now: datetime) -> QueuePosition:
         """Return the position of a submission in the queue."""
         at = utc_seconds(now)
-        waiting = [state.submission_id for state in self.states if state.is_waiting(at)]
+        waiting = [state.submission_id for state in self.states if state.current.state == "pending"]
         by_workers = (record.at for state in self.states for record in state.history if record.token is not None)
         return QueuePosition(
             position=waiting.index(submission_id) + 1 if submission_id in waiting else None,
             waiting=len(waiting),
-            claimed=sum(state.is_leased(at) for state in self.states),
+            claimed=sum(state.current.state == "claimed" for state in self.states),
             worker_seen=max((seen for seen in by_workers if seen <= at), default=None),
         )
 
@@ -354,4 +354,6 @@ def utc_seconds(time: datetime) -> datetime:
     """Convert a time to UTC, truncated to seconds."""
     if time.tzinfo is None:
         raise ValueError("the time has no time zone")
+    if time.year < FIRST_YEAR:
+        raise ConfigurationError(f"this machine's clock says {time:%Y-%m-%d}", "set the clock, then retry")
     return time.astimezone(UTC).replace(microsecond=0)

@@ -9,7 +9,18 @@ from typing import Any
 from divbench.core.errors import InputError
 from submissions.storage.file_store import Conflict, FileStore, checked_path
 from submissions.untrusted.findings import Problem
-from submissions.work_queue.operations import claim, fail, finish, reject, release, renew, retry, submit, withdraw
+from submissions.work_queue.operations import (
+    claim,
+    fail,
+    finish,
+    reject,
+    release,
+    renew,
+    retry,
+    state_of,
+    submit,
+    withdraw,
+)  # fmt: skip
 from submissions.work_queue.schema import Claim, Identity, State
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
@@ -116,6 +127,12 @@ def taken(store: MemoryStore, worker: str = "w", now: datetime = T0 + HOUR, leas
     made = claim(store, worker, lease, now)
     assert made is not None
     return made
+
+
+def lapsed(store: MemoryStore, name: str, now: datetime = T0 + HOUR) -> State:
+    """The state of a submission after a worker has seen its claim or its pause for long enough, and wants nothing."""
+    claim(store, "watcher", HOUR, now, free=lambda states: [name], wanted=lambda state: False)
+    return state_of(store, name)
 
 
 # What may be done without a claim, and in which states.

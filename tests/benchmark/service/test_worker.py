@@ -146,7 +146,7 @@ def test_another_worker_continues_after_a_kill(folder: Place, tmp_path: Path) ->
     scored = second.wait_for("scored")
     assert second.wait_for("waiting")["reason"] == "nothing is pending"
     assert second.end(signal.SIGTERM) == 0
-    assert (scored["submission"], scored["attempt"]) == (name, 2)
+    assert (scored["submission"], scored["attempt"]) == (name, 1)
     assert scored["resumed"] in {SHARD, 2 * SHARD}
     steps = [key for key, _ in groupby(record.state for record in state_of(store, name).history)]
     assert steps == ["pending", "claimed", "pending", "claimed", "scored"]
@@ -205,7 +205,7 @@ def test_a_long_shard_keeps_its_lease(long_shard: LongShard) -> None:
     assert two.end(signal.SIGTERM) == 0
     history = state_of(place.open(), name).history
     assert {record.by for record in history[1:]} == {"w"}
-    assert [record.state for record in history].count("claimed") > 2
+    assert history[-2].heartbeat > 1
     assert (history[-1].state, history[-1].attempt) == ("scored", 1)
     assert two.told("claimed") == []
 

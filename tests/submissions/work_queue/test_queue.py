@@ -96,7 +96,8 @@ def test_what_each_operation_does_in_each_state(
         OPERATIONS[operation](store, held, tmp_path)
         after = states(store)[0]
         assert (before.current.state, after.current.state) in TRANSITIONS
-        assert after.history[:-1] == before.history
+        kept = before.history[:-1] if operation == "renew" else before.history  # whose heartbeat takes its place
+        assert after.history[:-1] == kept
         assert len(store.trees) == commits + 1
         assert store.messages[-1].startswith(f"{operation} {held.submission_id} by ")
         return

@@ -25,11 +25,9 @@ from submissions.work_queue.operations import (
 from submissions.work_queue.queue_files import RESULT_FILES, result_paths
 from submissions.work_queue.schema import (
     FULL_HISTORY,
-    MAX_ATTEMPTS,
-    Claim,
+    MAX_LAPSES,
     ClaimLost,
     QueueBusy,
-    QueueError,
 )
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
@@ -43,6 +41,7 @@ from tests.submissions.queueing import (
     WARNING,
     MemoryStore,
     handed_in,
+    lapsed,
     result,
     taken,
     toys,
@@ -76,41 +75,46 @@ def test_a_claim_says_who_until_when_and_with_what(tmp_path: Path, store: Memory
     record = state_of(store, made.submission_id).current
     assert (record.state, record.by, record.at, record.profile) == ("claimed", "w", T0 + HOUR, "offline")
     assert record.versions.keys() == {"divbench"}
-    assert made.until == record.lease_until == T0 + HOUR + timedelta(seconds=90)
+    assert (record.wait, record.heartbeat, made.lease) == (90, 0, timedelta(seconds=90))
     assert finish(store, made, result(tmp_path), T0 + HOUR).current.versions == record.versions
 
 
-def test_a_lapsed_claim_uses_up_an_attempt_and_the_last_one_fails(tmp_path: Path, store: MemoryStore) -> None:
+def test_a_lapsed_claim_waits_again_and_fails_after_so_many_in_a_row(tmp_path: Path, store: MemoryStore) -> None:
     first, second = handed_in(store, tmp_path, 2)
-    now = T0 + HOUR
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        made = taken(store, f"w{attempt}", now)
-        assert (made.submission_id, made.record.attempt) == (first.submission_id, attempt)
-        now += HOUR
-    lapse = state_of(store, first.submission_id).history[2]
-    assert (lapse.state, lapse.by, lapse.attempt) == ("pending", "w2", 2)
-    assert lapse.reason == "the lease of w1 expired without a result"
-    assert taken(store, "w4", now).submission_id == second.submission_id
-    assert store.messages[-1] == f"claim {second.submission_id} by w4, give up 1 by w4"  # one commit for both
-    given_up = state_of(store, first.submission_id).current
-    assert (given_up.state, given_up.attempt) == ("failed", 3)
-    assert given_up.reason == "given up after 3 attempts: the lease of w3 expired without a result"
+    name, pauses = first.submission_id, []
+    for number in range(1, MAX_LAPSES):
+        made = claim(store, f"w{number}", HOUR, T0, free=lambda states: [name])
+        assert made is not None
+        assert (made.submission_id, made.record.attempt, made.record.lapses) == (name, 1, number - 1)
+        after = lapsed(store, name).current
+        assert (after.state, after.attempt, after.lapses) == ("pending", 1, number)
+        assert after.reason == f"the lease of w{number} expired without a result"
+        pauses.append(after.wait)
+    assert pauses == [60 * 2**i for i in range(7)]
+    assert taken(store).submission_id == second.submission_id  # while the first is paused
+    assert claim(store, "last", HOUR, T0, free=lambda states: [name]) is not None
+    given_up = lapsed(store, name).current
+    assert (given_up.state, given_up.attempt) == ("failed", 1)
+    assert given_up.reason == "given up after 8 workers in a row: the lease of last expired without a result"
 
 
-def test_a_lease_holds_to_its_last_second(tmp_path: Path, store: MemoryStore) -> None:
-    handed_in(store, tmp_path, 1)
-    held = taken(store, now=T0)
-    assert claim(store, "other", HOUR, held.until - timedelta(seconds=1)) is None
-    assert taken(store, "other", held.until).record.attempt == 2
+def test_progress_shows_that_a_submission_ends_no_worker(tmp_path: Path, store: MemoryStore) -> None:
+    name = handed_in(store, tmp_path, 1)[0].submission_id
+    for prompts in range(64, 64 * 3 * MAX_LAPSES, 64):
+        made = claim(store, "w", HOUR, T0, free=lambda states: [name])
+        assert made is not None
+        renew(store, made, T0, prompts)
+        after = lapsed(store, name).current
+        assert (after.state, after.lapses, after.progress) == ("pending", 1, prompts)
 
 
-def test_a_renewed_claim_is_kept(tmp_path: Path, store: MemoryStore) -> None:
+def test_a_renewed_claim_is_kept_by_a_heartbeat(tmp_path: Path, store: MemoryStore) -> None:
     handed_in(store, tmp_path, 1)
     held = taken(store, now=T0)
     renewed = renew(store, held, T0 + HOUR / 2)
-    assert renewed.until == T0 + 1.5 * HOUR
-    assert claim(store, "other", HOUR, T0 + HOUR) is None
-    late = renew(store, renewed, T0 + 5 * HOUR)  # nobody took it meanwhile
+    assert (renewed.record.heartbeat, len(renewed.state.history)) == (1, 2)
+    late = renew(store, renewed, T0 - 5 * HOUR)  # a clock that was set back
+    assert late.record.at == renewed.record.at
     assert finish(store, late, result(tmp_path), T0 + 5 * HOUR).current.state == "scored"
 
 
@@ -118,7 +122,9 @@ def test_a_renewed_claim_is_kept(tmp_path: Path, store: MemoryStore) -> None:
 def test_who_lost_a_claim_publishes_nothing(tmp_path: Path, store: MemoryStore, operation: str) -> None:
     handed_in(store, tmp_path, 1)
     held = taken(store, now=T0)
-    other = taken(store, "w", now=T0 + HOUR)  # a worker of the very same name
+    lapsed(store, held.submission_id)
+    other = claim(store, "w", HOUR, T0 + HOUR, free=lambda states: [held.submission_id])  # a worker of the same name
+    assert other is not None
     before = store.head()
     with pytest.raises(ClaimLost, match="is no longer w's"):
         OPERATIONS[operation](store, held, tmp_path)
@@ -208,12 +214,9 @@ def test_what_is_no_result_is_not_published(tmp_path: Path, store: MemoryStore) 
 def test_a_history_that_grows_full_ends(tmp_path: Path, store: MemoryStore) -> None:
     handed_in(store, tmp_path, 2)
     held = taken(store)
-    while len(held.state.history) < FULL_HISTORY:
-        steps = [held.record.model_copy(update={"versions": {}})] * (FULL_HISTORY - len(held.state.history))
-        store.put(f"states/{held.submission_id}.json", held.state.and_then(*steps).as_bytes())
-        held = Claim(state_of(store, held.submission_id), held.lease)
-    with pytest.raises(QueueError, match="cannot be renewed again"):
-        renew(store, held, T0 + HOUR)
+    steps = [held.record] * (FULL_HISTORY - len(held.state.history))  # renewals of earlier versions
+    store.put(f"states/{held.submission_id}.json", held.state.and_then(*steps).as_bytes())
+    assert len(renew(store, held, T0 + HOUR).state.history) == FULL_HISTORY
     record = release(store, held, "again", T0 + HOUR).current
     assert (record.state, record.reason) == ("failed", f"given up after {FULL_HISTORY} records: again")
     assert taken(store).submission_id != held.submission_id
@@ -224,7 +227,9 @@ def test_a_race_that_was_lost_is_decided_anew(tmp_path: Path, store: MemoryStore
     store.meanwhile.append(lambda: taken(store, "faster"))
     assert taken(store, "slower").submission_id == second.submission_id
     assert state_of(store, first.submission_id).current.by == "faster"
-    held = taken(store, now=T0 + 2 * HOUR)
+    lapsed(store, first.submission_id)
+    held = claim(store, "w", HOUR, T0 + 2 * HOUR, free=lambda states: [first.submission_id])
+    assert held is not None
     store.meanwhile.append(lambda: withdraw(store, held.submission_id, ME, T0 + 2 * HOUR))
     with pytest.raises(ClaimLost, match="it is withdrawn, by me"):
         finish(store, held, result(tmp_path), T0 + 2 * HOUR)
@@ -263,8 +268,10 @@ def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -
     assert found.queue_position(first.submission_id, T0 + HOUR).position is None
     place = found.queue_position(third.submission_id, T0 + HOUR)
     assert (place.position, place.waiting, place.claimed, place.worker_seen) == (2, 2, 1, T0 + HOUR)
-    later = found.queue_position(third.submission_id, T0 + 2 * HOUR)  # the first waits again: its lease is over
+    lapsed(store, first.submission_id)
+    later = listing(store).queue_position(third.submission_id, T0 + 2 * HOUR)
     assert (later.position, later.waiting, later.claimed) == (3, 3, 0)
     assert found.queue_position(second.submission_id, T0).worker_seen is None  # a record of the future
+    held = taken(store, now=T0 + 2 * HOUR)
     release(store, held, "no model", T0 + 2 * HOUR)
     assert listing(store).queue_position(third.submission_id, T0 + 3 * HOUR).worker_seen == T0 + 2 * HOUR
