@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmark.analysis.across import group_prompt
-from benchmark.metrics import METRICS
+from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.inputs import computed
+from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.per_prompt import write_packed, write_text_free
 from benchmark.scoring.profiles import Changes, find_profile
 from benchmark.scoring.reported import PREFIX, make_reported
@@ -27,6 +27,7 @@ from leaderboard.data.reference.systems import (
     ATTACKS,
     GROUPED,
     JUDGED,
+    REAL,
     SHOWN_ATTACKS,
     SUITE,
     SYSTEMS,
@@ -78,17 +79,25 @@ def backends() -> ScoringBackends:
     return ScoringBackends(find_profile(PROFILE).replace(**READ), default_cache_path())
 
 
+def metrics_of(system: ReferenceSystem) -> tuple[Metric, ...]:
+    """Return the metrics of a system's results: surprisals, which take minutes, are left out of those of 2025."""
+    if system not in REAL or system in GROUPED:
+        return SCORED
+    surprisals = metrics_from("causal_lm", SCORED)
+    return tuple(metric for metric in SCORED if metric not in surprisals)
+
+
 def make_reference(wanted: Sequence[tuple[ReferenceSystem, int]], out: Path, models: ScoringBackends) -> Iterator[Done]:
     """Score systems and write their results without texts; finished results are reused, and surprisals are cached."""
     out.mkdir(parents=True, exist_ok=True)
     for system, k in wanted:
-        options = Options(k=k)
+        options, metrics = Options(k=k), metrics_of(system)
         with TemporaryDirectory() as folder:
             submission, suite = make_submission(system, Path(folder) / "submission")
-            name = result_id(submission, suite, models.profile, options, metrics=SCORED)
+            name = result_id(submission, suite, models.profile, options, metrics=metrics)
             recognised = not isinstance(read_result(out / name), Missing)
             if not recognised:
-                scored = score_submission(submission, suite, models, Path(folder) / "results", options, metrics=SCORED)
+                scored = score_submission(submission, suite, models, Path(folder) / "results", options, metrics=metrics)
                 write_text_free(scored.folder, out / name)
         yield Done(system, k, name, recognised)
 

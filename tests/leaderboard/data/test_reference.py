@@ -22,7 +22,16 @@ from divbench.core.errors import InputError
 from divbench.core.files import sha256_of
 from leaderboard.data.board import Board, facts, make_boards, ranking_column
 from leaderboard.data.measurements import measured_by
-from leaderboard.data.reference.build import PROFILE, SCORED, Done, backends, finish, jobs, make_judged, make_reference
+from leaderboard.data.reference.build import (
+    PROFILE,
+    Done,
+    backends,
+    finish,
+    jobs,
+    make_judged,
+    make_reference,
+    metrics_of,
+)
 from leaderboard.data.reference.results import WithReference, reference_results
 from leaderboard.data.reference.systems import (
     ABOUT_FILE,
@@ -31,6 +40,7 @@ from leaderboard.data.reference.systems import (
     GROUPED,
     JUDGED,
     PEOPLE,
+    REAL,
     SUITE,
     SYSTEMS,
     ReferenceSystem,
@@ -193,7 +203,7 @@ def test_what_ships_is_small_whole_and_without_texts() -> None:
     named = {each.result_id: _label(each) for each in shipped.results.values()}
     assert named == about["results"]
     assert {path.name for path in shipped.results} == set(named)
-    assert {f"{system.name}, k = 8" for system in GROUPED} <= set(named.values())
+    assert {f"{system.name}, k = 8" for system in REAL} <= set(named.values())
     judged = {f"{each.name}, k = {k}, noveltybench-{v}" for each in JUDGED for v in each.judged for k in (8, each.k)}
     assert judged == {label for label in named.values() if "noveltybench-1" in label}
     assert len(judged) == 35 * 2 + 26 * 2 + 1
@@ -206,15 +216,15 @@ def test_what_ships_is_small_whole_and_without_texts() -> None:
         reasons = (
             pq.read_table(path / PER_PROMPT_FILE).select(sorted(texts & {"invalid", "finish_reasons"})).to_pydict()
         )
-        said = {each for column in reasons.values() for row in column for each in row or () if each is not None}
+        said = {reason for column in reasons.values() for row in column for reason in row or () if reason is not None}
         assert max(map(len, said), default=0) < 60
 
 
 def shipped_metrics() -> tuple[Metric, ...]:
     """The metrics that the results which ship have: all but those that were added since the last release."""
-    results = reference_results().results
-    scored = next(path for path, result in results.items() if result.profile == PROFILE)
-    columns = pq.read_schema(scored / PER_PROMPT_FILE).names
+    labels = json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"]
+    scored = next(name for name, label in labels.items() if label == f"{GROUPED[0].key}, k = 8")
+    columns = pq.read_schema(FOLDER / scored / PER_PROMPT_FILE).names
     return tuple(metric for metric in METRICS if metric.id in columns)
 
 
@@ -236,7 +246,7 @@ def named(name: str) -> ReferenceSystem:
 def test_every_result_that_ships_is_of_this_code(mirror: Path, tmp_path: Path) -> None:
     assert len(json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"]) == len(jobs()) + 123
     for place, (system, k) in enumerate(jobs()):
-        assert shipped(system, k, tmp_path / str(place), mirror, SCORED).num_rows
+        assert shipped(system, k, tmp_path / str(place), mirror, metrics_of(system)).num_rows
     assert all(done.recognised for done in make_reference(jobs()[:1], FOLDER, backends()))
 
 
