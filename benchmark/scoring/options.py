@@ -6,7 +6,7 @@ Each is part of a result's identity: it is in the signatures of the numbers, or 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from benchmark.models import EQUIVALENCE_NAMES, Format
+from benchmark.models import EQUIVALENCE_NAMES, Format, OuterSpace
 from benchmark.models.devices import checked_device, device_named
 from divbench.core.console import data_option, models_option
 from divbench.core.errors import ConfigurationError, did_you_mean
@@ -67,15 +67,21 @@ class ProfileOptions:
     device: DeviceOption = None
     settings: Annotated[list[str] | None, models_option("--set", metavar="KEY=VALUE", help=_SETTINGS_HELP)] = None
 
-    def load(self, metrics: "Collection[str] | None" = None, *, format: Format | None = None) -> "Profile":  # noqa: A002
-        """Return the profile with its settings; `metrics` are ids requested by name, `format` is the default one."""
+    def load(
+        self,
+        metrics: "Collection[str] | None" = None,
+        *,
+        format: Format | None = None,  # noqa: A002
+        outer_space: OuterSpace | None = None,
+    ) -> "Profile":
+        """Return the profile with its settings; `metrics` are ids requested by name, the others are defaults."""
         from typing import get_type_hints
 
         from benchmark.scoring.profiles import Changes, find_profile
 
         types = {name: kind for name, kind in get_type_hints(Changes, include_extras=True).items() if name in SETTINGS}
         settings = cast("Changes", parse_settings(self.settings, types))
-        changes: Changes = {"metrics": metrics, "format": format, **settings}
+        changes: Changes = {"metrics": metrics, "format": format, "outer_space": outer_space, **settings}
         profile = find_profile(self.profile).replace(**changes)
         if not profile.has_models:
             return profile

@@ -22,7 +22,8 @@ from benchmark.models.servers import ServerFault
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import Profile, find_profile
 from benchmark.validity.backend import CUT, FAILED, LOWEST, QualityJudge
-from benchmark.validity.estimate import BLANK, REFUSAL
+from benchmark.validity.estimate import BLANK
+from benchmark.validity.features import REFUSAL
 from benchmark.validity.record import load_record
 from datasets_build.load import load_suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.validity.backend import ValidityJudge, ValiditySpec
-from benchmark.validity.estimate import BLANK, NO_PROMPT, OTHER_LANGUAGE, READS, REFUSAL, SALAD, SCRIPT, load_models
+from benchmark.validity.estimate import BLANK, NO_PROMPT, OTHER_LANGUAGE, READS, SALAD, SCRIPT, load_models
 from benchmark.validity.features import (
     ECHO,
     NEIGHBOURS,
+    REFUSAL,
     UNREADABLE,
     asks,
     is_clear_refusal,

@@ -85,8 +85,8 @@ def test_systems_without_the_headline_that_ranks_the_board_have_no_curve(board: 
     }
     mixed = replace(board, entries=(replace(first, cells=unjudged), replace(second, cells=older), *others))
     assert len(distinct_curves(mixed, range(len(mixed.entries)))) == len(others)
-    others = replace(board, columns=tuple(c for c in board.columns if c.metric == "distinct_k"))
-    assert not distinct_curves(others, range(len(board.entries)))
+    by_words = replace(board, columns=tuple(c for c in board.columns if c.metric == "distinct_k"))
+    assert not distinct_curves(by_words, range(len(board.entries)))
 
 
 def test_a_prompt_without_classes_is_missing_in_the_curve_as_in_the_headline(tmp_path: Path) -> None:
