@@ -23,7 +23,8 @@ from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from datasets_build.load import load_suite
-from divbench.core.errors import ConfigurationError, counted
+from divbench.core.errors import ConfigurationError, InputError, counted
+from divbench.core.files import sha256_of
 from submissions.checking.validate import FindSuite, open_submission
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import Submission
@@ -31,6 +32,7 @@ from submissions.untrusted.findings import Problem
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue import queue_files, schema, signatures
 
+BY_OPERATOR = "by the operator"  # reason of a withdrawal after which nobody can submit the same content again
 _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
 
@@ -55,9 +57,10 @@ def submit(
     quota: schema.Quota | None = None,
     find_suite: FindSuite = load_suite,
 ) -> schema.Receipt:
-    """Check a folder, and commit its files and its state together. Of a known one, only damaged files are restored.
+    """Check a folder, and commit its files and its state together.
 
-    The default submitter is that of the manifest.
+    Of a known submission, only damaged files are restored; one that its submitter has withdrawn begins anew, whoever
+    submits it. The default submitter is that of the manifest.
     """
     return queue_files.change(store, _submitting(store, folder, submitter, now, quota, find_suite))
 
@@ -81,7 +84,7 @@ def _submitting(
     find_suite: FindSuite,
 ) -> Callable[[str], queue_files.Step[schema.Receipt]]:
     """Read and check a folder, and return the function that decides what submitting it changes on a commit."""
-    at = schema.utc_seconds(now)
+    at, before = schema.utc_seconds(now), _digests(folder)
     submission, _, report = open_submission(folder, find_suite)
     warnings = report.findings.count("warning")
     by = submitter or schema.Identity(name=submission.manifest.submitter.name)
@@ -89,8 +92,12 @@ def _submitting(
     def decide(commit: str) -> queue_files.Step[schema.Receipt]:
         listing = queue_files.read_listing(store, commit)
         twins = listing.with_same_rows(submission.rows_digest, submission.id)
-        if (known := _known(listing, submission.id, store.address)) is not None:
-            withdrawn = known.current.state == "withdrawn"
+        if _digests(folder) != before:
+            raise InputError(f"{folder} changed while it was submitted", "submit it again")
+        known = _known(listing, submission.id, store.address)
+        withdrawn = known is not None and known.current.state == "withdrawn"
+        # Else whoever submits a copy first could keep the content from everybody by withdrawing it.
+        if known is not None and not (withdrawn and known.current.reason != BY_OPERATOR):
             files = {} if withdrawn else queue_files.submission_files(submission.id, folder)
             receipt = schema.Receipt(known, False, twins, warnings)
             return queue_files.Step(receipt, f"restore files of {submission.id} by {by.name}", files=files)
@@ -107,6 +114,12 @@ def _submitting(
         )
 
     return decide
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of the files of a submission folder, by their paths in a store."""
+    files = queue_files.submission_files("0" * 16, folder)
+    return {path: sha256_of(file) for path, file in files.items() if file.is_file()}
 
 
 def _known(listing: schema.Listing, submission_id: str, address: str) -> schema.State | None:
@@ -496,7 +509,7 @@ def withdraw(
             hint = "ask its submitter or the service's operator"
             raise schema.NotAllowed(f"{submission_id} is not {by.name}'s to withdraw", hint)
         if state.current.state != "withdrawn":
-            after = _followed(state, "withdrawn", by.name, now, None if theirs else "by the operator")
+            after = _followed(state, "withdrawn", by.name, now, None if theirs else BY_OPERATOR)
             return queue_files.Step((after, results), message, (after,), removed=removed)
         if not left:
             last = state.current

@@ -79,7 +79,7 @@ def print_receipt(
         known = f" was already submitted as {state.submission_id} on {when(state.received)}"
         console.print(Text.assemble(plain(state.name), known, f" and is {state.current.state}. Nothing was changed."))
         if state.current.state == "withdrawn":
-            console.print("  To submit these responses again, change the manifest, such as its notes.")
+            console.print("  The operator withdrew it; ask them before you submit these responses in another form.")
     if position is not None and position.position is not None:
         console.print(f"  {_position(position)}")
     if proposed:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from datasets_build.schema import Suite
+from divbench.core.errors import InputError
 from submissions.storage.file_store import StoreFault
 from submissions.work_queue.operations import (
     add_results,
@@ -27,6 +29,7 @@ from submissions.work_queue.schema import (
     State,
     UnknownSubmission,
 )
+from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
 from tests.submissions.queueing import HOUR, ME, T0, MemoryStore, handed_in, result, taken
 
@@ -122,9 +125,32 @@ def test_what_comes_back_after_a_withdrawal_is_removed_by_another_one(tmp_path: 
         withdraw(store, mine.submission_id, ME, T0 + 3 * HOUR)
 
 
-def test_what_was_withdrawn_is_not_handed_in_again(tmp_path: Path, store: MemoryStore) -> None:
+def test_who_withdraws_a_copy_does_not_keep_it_from_others(tmp_path: Path, store: MemoryStore) -> None:
     [mine] = scored(store, tmp_path)
     withdraw(store, mine.submission_id, ME, T0 + HOUR)
+    author = Identity(name="the author", verified=True)
+    receipt = submit(store, tmp_path / "toy-0", author, T0 + HOUR, find_suite=find_toy)
+    assert (receipt.new, receipt.state.current.state, receipt.state.submitter) == (True, "pending", author)
+    assert len(store.paths(store.head(), f"submissions/{mine.submission_id}")) == 2
+    with pytest.raises(NotAllowed):
+        withdraw(store, mine.submission_id, ME, T0 + HOUR)
+
+
+def test_a_folder_that_changes_while_it_is_submitted_is_refused(tmp_path: Path, store: MemoryStore) -> None:
+    folder, other = (write_toy(tmp_path / name, name=name) for name in ("checked", "other"))
+
+    def find(name: str) -> Suite:
+        (other / "manifest.json").replace(folder / "manifest.json")
+        return find_toy(name)
+
+    with pytest.raises(InputError, match="changed while it was submitted"):
+        submit(store, folder, ME, T0, find_suite=find)
+    assert store.paths(store.head()) == []
+
+
+def test_what_the_operator_withdrew_is_not_handed_in_again(tmp_path: Path, store: MemoryStore) -> None:
+    [mine] = scored(store, tmp_path)
+    withdraw(store, mine.submission_id, Identity(name="operator"), T0 + HOUR, operator=True)
     head = store.head()
     receipt = submit(store, tmp_path / "toy-0", ME, T0 + HOUR, find_suite=find_toy)
     assert (receipt.new, receipt.state.current.state, store.head()) == (False, "withdrawn", head)
