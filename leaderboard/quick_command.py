@@ -74,13 +74,13 @@ def quick(
         suite, why = suite_of(file, options)
         if why:
             err().print(f"{why}.", markup=False)
-    made: list[str] = []
+    submissions: list[str] = []
     for system in systems_of(file, by) if by is not None and by != NOT_SPLIT else [None]:
         stem = name or file.name.partition(".")[0]
         named = stem if system is None else f"{name} {system}" if name else system
         submission = _imported(file, suite, replace(options, only=system), named, k, folder)
         scored = _scored(submission, k, KS if suite == USUAL else (), folder / "results", all_metrics=all_metrics)
-        made.append(scored.result.submission_id)
+        submissions.append(scored.result.submission_id)
     live = LiveResults(WithReference(FolderSource(folder / "results")))
     boards = live.snapshot().boards
     board = next(b for b in boards if any(e.result.result_id == scored.result.result_id for e in b.entries))
@@ -95,8 +95,8 @@ def quick(
         document = {"folder": str(scored.folder), "sentence": view.sentence, "metric": view.metric, "rows": rows}
         print_json(document)
         return
-    _print(view, made)
-    if len(view.everyone) == len(made):
+    _print(view, submissions)
+    if len(view.everyone) == len(submissions):
         known = sorted({b.k for b in boards if b.suite == suite == USUAL and len(b.entries) > 1})
         at = " or ".join(map(str, known))
         others = f"for k = {at}, not for k = {scored.result.k}" if known else "for other suites"
@@ -136,10 +136,10 @@ def _imported(file: Path, suite: str, options: "ImportOptions", name: str, k: in
     digest = content_id([sha256_of(file), suite, repr(options), name, k]) if file.is_file() else ""
     submission = folder / "submissions" / f"{folder_name(name)}-{digest[:8]}"
     with TemporaryDirectory() as temporary:  # imported anew each time, for its warnings
-        made = Path(temporary) / submission.name
-        report, unused = import_submission(file, detect_format(file), made, known, load_suite, options)
+        temporary_submission = Path(temporary) / submission.name
+        report, unused = import_submission(file, detect_format(file), temporary_submission, known, load_suite, options)
         if not submission.is_dir():
-            shutil.copytree(made, submission)
+            shutil.copytree(temporary_submission, submission)
     if report.findings.problems:
         print_findings(report.findings, err())
     if unused:
@@ -159,9 +159,9 @@ def _scored(folder: Path, k: int | None, ks: tuple[int, ...], results: Path, *, 
     submission, suite, _ = open_submission(folder)
     profile, responses = find_profile(PROFILE), submission.manifest.generation.k
     metrics = [metric for metric in profile.metrics() if all_metrics or "causal_lm" not in input_of(metric).sources]
-    kept = k or next((known for known in ks if known <= responses), responses)
-    if kept < responses and k is None:
-        why = f"the first {kept} of {responses} responses to each prompt are scored, as of the reference systems"
+    count = k or next((known for known in ks if known <= responses), responses)
+    if count < responses and k is None:
+        why = f"the first {count} of {responses} responses to each prompt are scored, as of the reference systems"
         err().print(f"Only {why} (--k {responses} for all).", markup=False)
     backends = ScoringBackends(profile, default_cache_path())
     with progress() as bar:
@@ -172,7 +172,7 @@ def _scored(folder: Path, k: int | None, ks: tuple[int, ...], results: Path, *, 
             suite,
             backends,
             results,
-            Options(k=kept),
+            Options(k=count),
             metrics=tuple(metrics),
             progress=lambda prompts: bar.update(task, completed=prompts),
         )

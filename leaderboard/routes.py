@@ -1,4 +1,4 @@
-"""The server's addresses beside Gradio's: tables as CSV, the page API, assets of plain pages; heads for all pages."""
+"""The server's addresses beside Gradio's: tables as files, the page API, assets of plain pages; heads for all pages."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -49,8 +49,8 @@ class PageHeads:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Change the HTML of a page, which Gradio sends in one piece."""
-        told = self._heads.get(scope["path"].strip("/")) if scope["type"] == "http" else None
-        if told is None:
+        texts = self._heads.get(scope["path"].strip("/")) if scope["type"] == "http" else None
+        if texts is None:
             await self._app(scope, receive, send)
             return
         started: list[Message] = []
@@ -63,7 +63,7 @@ class PageHeads:
                 start = started.pop()
                 headers = MutableHeaders(raw=start["headers"])
                 if start["status"] == 200 and headers.get("content-type", "").startswith("text/html"):
-                    message["body"] = _with_head(message["body"], head(*told, site_address(Request(scope))))
+                    message["body"] = _with_head(message["body"], head(*texts, site_address(Request(scope))))
                     headers["content-length"] = str(len(message["body"]))
                 await send(start)
             await send(message)
@@ -94,7 +94,7 @@ def site_address(request: Request) -> str:
 
 
 def routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:
-    """Return the routes of the CSV files, the page API, the preview picture, and what plain pages load."""
+    """Return the routes of tables as files, the page API, the preview picture, and what plain pages load."""
 
     def asset(request: Request) -> Response:
         name = request.path_params["name"]
@@ -112,7 +112,7 @@ def routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:
 
     served = [Route("/page-assets/{version}/{name}", asset), Route("/preview.png", preview), Route("/api", api)]
     served.append(Route("/tradeoff", lambda request: RedirectResponse("./")))  # a page of earlier versions
-    return [*served, Route("/board.csv", partial(_board_csv, live))]
+    return [*served, *(Route(f"/board.{ending}", partial(_board_file, live)) for ending in ("csv", "parquet"))]
 
 
 def api_page(live: LiveResults, site: str) -> Page:
@@ -120,8 +120,8 @@ def api_page(live: LiveResults, site: str) -> Page:
     rows = []
     for name in ENDPOINTS:
         endpoint = getattr(Endpoints, name)
-        given = [str(each.replace(annotation=each.empty)) for each in signature(endpoint).parameters.values()]
-        rows.append((f"/{name}", ", ".join(given[1:]), getdoc(endpoint) or ""))
+        arguments = [str(p.replace(annotation=p.empty)) for p in signature(endpoint).parameters.values()]
+        rows.append((f"/{name}", ", ".join(arguments[1:]), getdoc(endpoint) or ""))
     table = HtmlTable("endpoints", Table("Endpoints", ("endpoint", "arguments", "what it does"), rows))
     filled = {"origin": site, "table": next((board.name for board in live.snapshot().boards), "NAME")}
     codes = ("In Python (pip install gradio_client)", _PYTHON), ("With curl: a call's first step, and a table", _SHELL)
@@ -129,18 +129,20 @@ def api_page(live: LiveResults, site: str) -> Page:
     return Page("API", (part,), "Read the tables of DivBench from a program.")
 
 
-def _board_csv(live: LiveResults, request: Request) -> Response:
-    """Serve a board as a CSV file."""
-    name = request.query_params.get("table")
+def _board_file(live: LiveResults, request: Request) -> Response:
+    """Serve a board as a CSV or Parquet file."""
+    name, ending = request.query_params.get("table"), request.url.path.rpartition(".")[2]
     board = next((board for board in live.snapshot().boards if board.name == name), None)
     if board is None:
         return PlainTextResponse("There is no such table. The API endpoint /boards lists them.\n", 404)
     try:
-        content = to_csv(Table.of_frame(ranked_frame(board, live.scores)))
+        table = ranked_frame(board, live.scores)
     except InputError:  # ranks need the files of the results, one of which was withdrawn after the snapshot
         return PlainTextResponse("The results are changing; retry in a minute.\n", 503)
-    headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
-    return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+    content = to_csv(Table.of_frame(table)) if ending == "csv" else table.to_parquet(index=False, compression="zstd")
+    headers = {"content-disposition": f'attachment; filename="{board.name}.{ending}"'}
+    kind = "text/csv; charset=utf-8" if ending == "csv" else "application/vnd.apache.parquet"
+    return Response(content, media_type=kind, headers=headers)
 
 
 def no_page(request: Request, error: Exception) -> Response:

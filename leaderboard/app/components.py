@@ -1,4 +1,4 @@
-"""Components that pages share: tables, notes, figures, downloads, hints of controls.
+"""Components that pages share: tables, notes, figures, hints of controls.
 
 The first function of each pair creates a component when the page is built; the second fills or hides it when the page
 is shown. Untrusted texts go only into tables and text boxes, which show them as plain text.
@@ -6,7 +6,6 @@ is shown. Untrusted texts go only into tables and text boxes, which show them as
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,7 +22,6 @@ FIGURES = {
     "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
     "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",
     "strip": "The tokens of each response, coloured by surprisal. The table below has the responses as text.",
-    "votes-plot": f"Systems by points per vote and by a metric, with 95% intervals. {_SAME}",
     "alike-plot": f"Systems by systems, coloured by how alike their responses are. {_SAME}",
     "curves": f"Mean surprisal of the response at each position, one line per training stage. {_SAME}",
     "spread": "Value of every prompt, one box per training stage. The table below summarises the distribution.",
@@ -49,7 +47,7 @@ class Choices(dict[str, str]):
 def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Dataframe:
     """A read-only table of at most this height in pixels; `more` are other arguments of `gr.Dataframe`.
 
-    It has no button to copy it: a spreadsheet would run a name that begins with "=". Downloads are escaped.
+    It has no button to copy it: a spreadsheet would run a name that begins with "=". CSV files are escaped.
     """
     arguments: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen"]} | more
     arguments.setdefault("wrap", True)  # on a phone, long names would look the same
@@ -129,25 +127,6 @@ def headline() -> gr.Textbox:
         max_lines=4,
         elem_id="headline",
     )
-
-
-def downloads() -> list[gr.DownloadButton]:
-    """The buttons that download a table."""
-    with gr.Row(elem_classes="downloads"):
-        return [
-            gr.DownloadButton("Download this table as CSV", size="sm", elem_id="csv", scale=0, min_width=240),
-            gr.DownloadButton("as Parquet", size="sm", elem_id="parquet", scale=0, min_width=120),
-        ]
-
-
-def files(paths: Sequence[Path]) -> list[gr.DownloadButton]:
-    """Updates that give the download buttons their files; they are hidden if there are none."""
-    return [gr.DownloadButton(value=str(path), visible=True) for path in paths] or no_files()
-
-
-def no_files() -> list[gr.DownloadButton]:
-    """Updates that hide the download buttons."""
-    return [gr.DownloadButton(visible=False), gr.DownloadButton(visible=False)]
 
 
 def no_choice() -> gr.Dropdown:

@@ -25,7 +25,7 @@ from benchmark.service.failures import public_text
 from divbench.core.errors import ConfigurationError, DivBenchError, counted
 from divbench.core.files import canonical_json
 from divbench.core.tables import Table
-from leaderboard.app.downloads import TemporaryFolder
+from leaderboard.app.temporary_folder import TemporaryFolder
 from submissions.checking.response_kinds import kinds_text
 from submissions.checking.validate import stopped, validate_in_child
 from submissions.importing.importers import import_submission
@@ -151,11 +151,11 @@ class Intake:
     def submit_kept(self, token: str, store: FileStore, submitter: Identity, now: datetime) -> Receipt:
         """Put a valid submission into a store's queue; after a failure it is kept for a retry."""
         with self._lock:
-            kept = self._kept.get(token)
-        if kept is None:
+            submission = self._kept.get(token)
+        if submission is None:
             raise ConfigurationError("the validated submission has expired", "validate it again, then submit it")
         with self._turn():
-            receipt = submit(store, kept.folder, submitter, now, quota=QUOTA)
+            receipt = submit(store, submission.folder, submitter, now, quota=QUOTA)
         self.forget(token)
         return receipt
 

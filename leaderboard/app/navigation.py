@@ -57,14 +57,16 @@ def navigation(pages: Sequence[Link], path: str) -> Markup:
 
 
 def footer(snapshot: Snapshot, choices: Mapping[str, object]) -> Markup:
-    """Return the footer: version, date, suite and k of the chosen table; CSV and API links, the citation, the link."""
-    name = choices.get("table")
-    board = snapshot.board(name if isinstance(name, str) else None)
+    """Return the footer: version, date, suite and k of the chosen table; its files, the API, the citation, the link."""
+    chosen = choices.get("table")
+    board = snapshot.board(chosen if isinstance(chosen, str) else None)
     facts = [f"DivBench {version('divbench')}", f"results read on {snapshot.as_of:%Y-%m-%d %H:%M} UTC"]
     links = [Markup('<button type="button" class="copy-link" aria-live="polite">Copy link</button>')]
     if board:
         facts.append(f"{board.suite}, {board.terms}")
-        links.append(Markup('<a href="board.csv?{}" download>CSV</a>').format(urlencode({"table": board.name})))
+        for name, ending in (("CSV", "csv"), ("Parquet", "parquet")):
+            address = f"board.{ending}?{urlencode({'table': board.name})}"
+            links.append(Markup('<a href="{}" download>{}</a>').format(address, name))
     links.append(Markup('<a href="api">API</a>'))
     return Markup(
         '<footer class="foot"><p>{}</p><div class="links">{}<details><summary>Cite</summary><pre tabindex="0">{}</pre>'

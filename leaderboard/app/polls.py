@@ -104,13 +104,13 @@ class Polls:
             pair_id = self._open.get(voter, "")
         if (known := self.find(pair_id, voter)) is not None:
             return known
-        found = self.arenas()
-        if not found:
+        arenas = self.arenas()
+        if not arenas:
             return None
         chance = random.Random(self._rng.getrandbits(128))  # noqa: S311 - seeded by the system
         with self._lock:
             votes = [*self.tally.votes(), *(vote for vote in self._passed if vote.voter == voter)]
-        for arena in chance.sample(found, len(found)):
+        for arena in chance.sample(arenas, len(arenas)):
             strengths = self.tally.log_odds(arena.contest.suite)
             if (pair := choose_pair(arena.contest, votes, strengths, voter, arena.texts, chance)) is not None:
                 break
@@ -131,11 +131,11 @@ class Polls:
 
         A pair is dropped with its submissions: nobody sees or judges texts that were withdrawn.
         """
-        found = self._offers.get(pair_id) if isinstance(pair_id, str) else None
-        if found is None or found.voter != voter:
+        offer = self._offers.get(pair_id) if isinstance(pair_id, str) else None
+        if offer is None or offer.voter != voter:
             return None
-        shown = {found.arena.entries[side.system].result.submission_id for side in (found.pair.left, found.pair.right)}
-        return found if shown <= self._submissions() else None
+        shown = {offer.arena.entries[side.system].result.submission_id for side in (offer.pair.left, offer.pair.right)}
+        return offer if shown <= self._submissions() else None
 
     def vote(self, pair_id: object, voter: str, answers: Mapping[Question, object], address: str) -> tuple[Offer, bool]:
         """Record a visitor's answers on disk; return the pair with its answers, and whether they are new.
@@ -147,20 +147,20 @@ class Polls:
             offer = self._found(pair_id, voter)
             if offer.answers is not None:
                 return offer, False
-            given = _checked(answers)
+            judgements = _checked(answers)
             self._limit(voter, address)
-            votes = _records(offer, given, int(time.time()))
+            votes = _records(offer, judgements, int(time.time()))
             self._spool.accept(votes)
-            made = replace(offer, answers=given)
+            judged = replace(offer, answers=judgements)
             with self._lock:
-                self._offers[offer.pair_id] = made
+                self._offers[offer.pair_id] = judged
                 self._close(offer)
                 self._last.pop(voter, None)
                 self._last[voter] = offer.pair_id
                 while len(self._last) > _OFFERS:
                     self._last.popitem(last=False)
         self.tally.add(votes)
-        return made, True
+        return judged, True
 
     def skip(self, pair_id: object, voter: str, address: str) -> None:
         """Close a visitor's pair without a vote; they do not see it again."""
@@ -226,13 +226,13 @@ class Polls:
 
 
 def _checked(answers: Mapping[Question, object]) -> dict[Question, Answer]:
-    given: dict[Question, Answer] = {}
+    judgements: dict[Question, Answer] = {}
     for question in QUESTIONS:
-        answer = next((each for each in ANSWERS if each == answers.get(question)), None)
+        answer = next((known for known in ANSWERS if known == answers.get(question)), None)
         if answer is None:
             raise ConfigurationError("an answer is missing", "answer both questions")
-        given[question] = answer
-    return given
+        judgements[question] = answer
+    return judgements
 
 
 def _records(offer: Offer, answers: Mapping[Question, Answer], now: int) -> tuple[Vote, ...]:

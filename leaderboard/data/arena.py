@@ -274,11 +274,11 @@ def arenas(live: LiveResults) -> tuple[Arena, ...]:
         names = {entry.result.manifest.name for entry in usable}
         if len(names) >= 2 and len(usable) > len(best.get(board.suite, (board, []))[1]):
             best[board.suite] = board, usable
-    found = []
+    contests = []
     for board, usable in best.values():
         with suppress(InputError):  # its files are gone, which other pages report
-            found.append(_arena(live, board, usable))
-    return tuple(found)
+            contests.append(_arena(live, board, usable))
+    return tuple(contests)
 
 
 def _has_texts(entry: Entry) -> bool:

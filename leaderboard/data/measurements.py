@@ -31,11 +31,11 @@ def measured_by(boards: Sequence[Board], suite: str, k: int) -> tuple[Measuremen
     """
     newest, *older = ((f"judged by NoveltyBench {version}", version, "valid_distinct_k_reported") for version in JUDGES)
     estimates = (ESTIMATED, None, "valid_distinct_k"), (WORDS, None, "distinct_n")
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     for label, version, metric in (newest, estimates[0], *older, estimates[1]):
         for board in boards:
             if (board.suite, board.k, judged_version(board.profile)) == (suite, k, version):
                 column = next((column for column in board.columns if column.metric == metric), None)
                 if column is not None:
-                    found.setdefault(label, Measurement(label, board, column))
-    return tuple(found.values())
+                    measurements.setdefault(label, Measurement(label, board, column))
+    return tuple(measurements.values())

@@ -127,13 +127,13 @@ def fetch_texts(report: Callable[[str], None]) -> None:
         load_suite(SUITE)  # the prompts
     faults: dict[bool, list[str]] = {True: [], False: []}  # of runs, which are on the Hub, and of others
     for key in lacking:
-        if len(found := faults[wanted[key].run is not None]) < _MOST_FAILURES:
+        if len(messages := faults[wanted[key].run is not None]) < _MOST_FAILURES:
             try:
                 fetch(*_entries()[key])
             except _FAULTS as error:
-                found.append(" ".join(str(error).split())[:200])
+                messages.append(" ".join(str(error).split())[:200])
     here = sum(not isinstance(texts_of(key), Missing) for key in wanted)
-    why = "".join(f" Not downloaded: {found[0]}" for found in faults.values() if found)
+    why = "".join(f" Not downloaded: {messages[0]}" for messages in faults.values() if messages)
     report(f"Responses of {here} of {len(wanted)} reference systems are here.{why}")
 
 

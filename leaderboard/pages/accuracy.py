@@ -182,6 +182,6 @@ def _scatter(measured: Accuracy) -> tuple[list[tuple[Compared, Spot]], list[tupl
 
     names = [cut_name(" ".join(system.system.split())) for system in measured.systems]
     places = [at(system.judged, system.estimated) for system in measured.systems]
-    found = spots(places, names, [False] * len(places), (float(_LEFT), 0.0, float(_SIDE), float(_SIDE - _BOTTOM)))
+    placed = spots(places, names, [False] * len(places), (float(_LEFT), 0.0, float(_SIDE), float(_SIDE - _BOTTOM)))
     ticks = [(*at(value, value), str(value)) for value in range(low, high + 1)]
-    return list(zip(measured.systems, found, strict=True)), ticks
+    return list(zip(measured.systems, placed, strict=True)), ticks

@@ -13,41 +13,27 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from benchmark.scoring.estimate import Estimate
-from divbench.core.errors import DivBenchError, need
+from divbench.core.errors import DivBenchError
 from divbench.core.tables import Table
 from leaderboard.app import components
 from leaderboard.app.components import Choices
 from leaderboard.app.identity import login_is_real, verified_login
 from leaderboard.app.intake import error_text
 from leaderboard.app.limits import caller_address
-from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, count_on, wire
+from leaderboard.app.permalinks import QUIET, chosen_or_first, count_on, wire
 from leaderboard.app.polls import Offer, Polls
-from leaderboard.data.board import Column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.votes import VoteResults
 from leaderboard.pages import page_text
-from leaderboard.pages.figures import (
-    COLOURS,
-    LINES,
-    NAME,
-    SYMBOLS,
-    axis_title,
-    captioned_figure,
-    error_bars,
-    inert_name,
-)
-from leaderboard.pages.systems import column_choices
 from leaderboard.pages.votes import (
     ANSWERS,
     QUESTIONS,
-    SHORT,
     agreement_table,
     outcome_text,
     strengths_table,
     votes_text,
 )
-from submissions.judgements.votes import Question, is_token, new_token
+from submissions.judgements.votes import is_token, new_token
 
 _READ = "Read both response sets, then answer both questions. The systems' names are shown after you vote."
 _Act = Callable[[Polls, Mapping[str, str], str], list[Any]]  # of a visitor, with what their browser stores
@@ -75,36 +61,6 @@ def response_sets(
         '<div class="pair" tabindex="-1"><h2>Prompt</h2><p class="asked" dir="auto" lang="">{}</p>'
         '<div class="sets">{}{}</div></div>'
     ).format(prompt, section(titles[0], left), section(titles[1], right))
-
-
-def votes_figure(results: VoteResults, question: Question, column: Column) -> Any:
-    """Draw systems on a metric and by their points per vote, with 95% intervals; None if no system has both."""
-    graph = need("plotly.graph_objects", "board")
-    traces: list[Any] = []
-    for strength in results.strengths[question].systems:
-        entry = results.entry(strength.system)
-        cell = None if entry is None else entry.cells.get(column.signature)
-        if cell is not None and cell.value is not None:
-            colour, symbol = LINES[len(traces) % COLOURS], SYMBOLS[len(traces) % len(SYMBOLS)]
-            traces.append(
-                graph.Scatter(
-                    x=[cell.value],
-                    y=[strength.points.value],
-                    error_x=error_bars([Estimate(cell.value, cell.low, cell.high)], colour),
-                    error_y=error_bars([strength.points], colour),
-                    mode="markers",
-                    marker={"color": colour, "symbol": symbol, "size": 10},
-                    customdata=[f"{strength.votes:.0f} votes"],
-                    name=inert_name(strength.system, NAME),
-                    hovertemplate="%{fullData.name}<br>%{x:.4g}, %{y:.4g}<br>%{customdata}<extra></extra>",
-                )
-            )
-    if not traces:
-        return None
-    figure = captioned_figure(traces, 420 + 20 * len(traces))  # the legend names the systems
-    figure.update_xaxes(title_text=axis_title(column), zeroline=False)
-    figure.update_yaxes(title_text=f"points per vote: {SHORT[question]}", zeroline=False)
-    return figure
 
 
 def metrics_table(offer: Offer) -> Table:
@@ -224,7 +180,7 @@ class _Clerk:
 
         def undone(polls: Polls, stored: Mapping[str, str], voter: str) -> list[Any]:
             polls.undo(voter)
-            return _step(polls, state, profile, request, following=True, said=page_text.UNDONE)
+            return _step(polls, state, profile, request, following=True, notice=page_text.UNDONE)
 
         return self._done(undone, state, profile, request)
 
@@ -300,9 +256,9 @@ def _step(
     request: gr.Request,
     *,
     following: bool = False,
-    said: str = "",
+    notice: str = "",
 ) -> list[Any]:
-    """Show the pair that the browser names if it is still open, otherwise another pair, after what is said of it."""
+    """Show the pair that the browser names if it is still open, otherwise another pair, after a notice."""
     if polls is None or polls.fault:
         return _view(page_text.NO_VOTES if polls is None else polls.fault)
     stored = _stored(state)
@@ -318,7 +274,7 @@ def _step(
     is_same = stored["pair"] == offer.pair_id
     pending = {name: stored[name] if is_same and stored[name] in ANSWERS else "" for name in QUESTIONS}
     return _view(
-        f"{said} {_READ}".strip(),
+        f"{notice} {_READ}".strip(),
         {**stored, "pair": offer.pair_id, **pending},
         sets=response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts),
         answers=pending,
@@ -343,56 +299,31 @@ def _judged(stored: Mapping[str, str], offer: Offer, *, is_new: bool, undo: bool
 def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
     with gr.Column(visible=polls is not None):
         gr.Markdown("## Results of all votes")
-        with gr.Row(equal_height=False):
-            suite = gr.Dropdown([], label="Suite", elem_id="suite")
-            questions = [(words, name) for name, words in SHORT.items()]
-            question = gr.Radio(questions, value="more_different", label="Question", elem_id="question")
-            metric = gr.Dropdown([], label="Metric", elem_id="metric")
+        suite = gr.Dropdown([], label="Suite", elem_id="suite")
         note = components.note("votes-note", 3)
-        with gr.Row(equal_height=False):
-            with gr.Column(min_width=320):
-                plot = components.figure("votes-plot", visible=False)
-            with gr.Column(min_width=320):
-                agreement = components.table(
-                    "Agreement with people to date: share of votes that each metric predicts [95% interval]",
-                    "agreement",
-                )
+        agreement = components.table(
+            "Agreement with people to date: share of votes that each metric predicts [95% interval]", "agreement"
+        )
         systems = components.table("Systems by points per vote [95% interval]", "votes")
     with gr.Accordion("How votes are taken and counted", open=False):
         gr.Markdown(page_text.ARENA_METHOD)
-    outputs = [note, plot, agreement, systems]
-    controls = (suite, question, metric)
-    wire(page, live, controls, partial(_controls, polls), partial(_shown, polls), outputs, cascade=("suite",))
+    wire(page, live, [suite], partial(_controls, polls), partial(_shown, polls), [note, agreement, systems])
 
 
-def _results_of(polls: Polls | None, suite: object) -> VoteResults | None:
-    suites = () if polls is None else polls.tally.results
-    return next((results for results in suites if results.suite == suite), suites[0] if suites else None)
+def _results_of(polls: Polls | None) -> dict[str, VoteResults]:
+    return {} if polls is None else {results.suite: results for results in polls.tally.results}
 
 
 def _controls(polls: Polls | None, choices: Choices) -> list[Any]:
-    suites = () if polls is None else polls.tally.results
-    results = _results_of(polls, choices.get("suite"))
-    board = None if results is None else results.board
-    metrics = [] if board is None else [column.label for column in board.columns if column.direction]
-    return [
-        gr.Dropdown(
-            [one.suite for one in suites], value=None if results is None else results.suite, visible=len(suites) > 1
-        ),
-        gr.Radio(value=chosen(choices, "question", list(SHORT), "more_different"), visible=bool(suites)),
-        gr.Dropdown(column_choices(board), value=chosen_or_first(choices, "metric", metrics), visible=bool(metrics)),
-    ]
+    suites = list(_results_of(polls))
+    return [gr.Dropdown(suites, value=chosen_or_first(choices, "suite", suites), visible=len(suites) > 1)]
 
 
 def _shown(polls: Polls | None, choices: Mapping[str, Any]) -> list[Any]:
-    results = _results_of(polls, choices["suite"])
+    suites = _results_of(polls)
+    results = suites.get(choices["suite"]) or next(iter(suites.values()), None)
     if results is None:
-        return [page_text.NO_VOTES_YET, components.drawn(None), components.no_table(), components.no_table()]
-    column = None if results.board is None else results.board.column(choices["metric"])
-    question: Question = next((name for name in SHORT if name == choices["question"]), "more_different")
-    figure = None if column is None else votes_figure(results, question, column)
-    tables = [
-        components.filled(table) if table.rows else components.no_table()
-        for table in (agreement_table(results), strengths_table(results))
-    ]
-    return [votes_text(results), components.drawn(figure), *tables]
+        return [page_text.NO_VOTES_YET, components.no_table(), components.no_table()]
+    tables = (agreement_table(results), strengths_table(results))
+    shown = (components.filled(table) if table.rows else components.no_table() for table in tables)
+    return [votes_text(results), *shown]

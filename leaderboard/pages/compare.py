@@ -17,7 +17,6 @@ from divbench.core.errors import DivBenchError, need
 from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell, p_value, places_for
 from leaderboard.app import components
 from leaderboard.app.components import Choices
-from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import LATEST, chosen, chosen_or_first, chosen_several, count_on, remember, wire
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
@@ -27,14 +26,13 @@ from leaderboard.pages.figures import COLOURS, GREY, LABEL, LINES, NAME, SYMBOLS
 from leaderboard.pages.figures import wide_figure as figure_of
 from leaderboard.pages.responses import prompts_of
 from leaderboard.pages.systems import (
-    PRESETS,
     QUALITY,
     better_end,
     board_choices,
     column_choices,
-    columns_of,
     first_systems,
     indices_of,
+    overview,
     score_cells,
     system_choices,
     system_ids,
@@ -50,7 +48,7 @@ _EXCERPT = 120  # characters of a prompt in a table
 _RESPONSE = 420  # pixels
 _CHOOSE = "Choose two to four systems, and select a prompt to read their responses."
 _TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
-_METRICS = list(PRESETS)
+_METRICS = ["overview", "everything"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +366,6 @@ def explore_link(board: Board, index: int, prompt_id: str) -> str:
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page: differences by metric, prompts with the largest differences, responses side by side."""
-    downloads = Downloads()
     gr.Markdown(f"{page_text.COMPARE} {_CHOOSE}", elem_classes="lead")
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
@@ -380,7 +377,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         "Data of the figure: paired differences over prompts", "gaps", height=560, pinned_columns=1
     )
     note = components.note("note", 4)
-    taken = components.downloads()
     gr.Markdown("## Largest differences")
     by = gr.Dropdown([], label="Metric of the differences", elem_id="by")
     prompts = components.table(
@@ -408,8 +404,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         live,
         controls,
         partial(_controls, live),
-        partial(_shown, live, downloads),
-        [sentence, note, plot, shown, *taken, prompts, *reading],
+        partial(_shown, live),
+        [sentence, note, plot, shown, prompts, *reading],
         nothing=_nothing,
         cascade=("table", "systems", "by"),
     )
@@ -468,7 +464,7 @@ def _prompts(live: LiveResults, board: Board, indices: Sequence[int], by: str | 
     return [wanted, *prompts] if wanted in scores.prompts and wanted not in prompts else prompts
 
 
-def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) -> list[Any]:
+def _shown(live: LiveResults, choices: Mapping[str, Any]) -> list[Any]:
     board = live.snapshot().board(choices["table"])
     if board is None:
         return _nothing(page_text.NO_RESULTS)
@@ -477,15 +473,13 @@ def _shown(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) 
     if len(indices) < FEWEST or by is None:
         return _nothing(page_text.ALONE if len(board.entries) < FEWEST else _TOO_FEW)
     scores = live.scores(board)
-    gaps = compare(scores, indices, columns_of(board, choices["show"] or "overview")[0] or board.columns)
-    table = compare_table(board, indices, gaps)
+    gaps = compare(scores, indices, board.columns if choices["show"] == "everything" else overview(board))
     labels = [system_labels(board)[index] for index in indices]
     return [
         headline(gaps, labels),
         about_compare(gaps),
         components.drawn(forest_figure(gaps)),
-        components.filled(table),
-        *components.files(downloads.write(table.frame(), f"{board.name}-compare")),
+        components.filled(compare_table(board, indices, gaps)),
         components.filled(differing_table(differing(scores, indices, by), labels)),
         *_reading(board, indices, choices["prompt"]),
     ]
@@ -513,5 +507,4 @@ def _unread(reason: str = "") -> list[Any]:
 
 
 def _nothing(reason: str) -> list[Any]:
-    hidden = [components.no_table(), *components.no_files(), components.no_table()]
-    return [reason, "", components.drawn(None), *hidden, *_unread()]
+    return [reason, "", components.drawn(None), components.no_table(), components.no_table(), *_unread()]

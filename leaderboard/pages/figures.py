@@ -15,8 +15,6 @@ import numpy as np
 
 from benchmark.scoring.estimate import Estimate, Floats
 from divbench.core.errors import need
-from leaderboard.data.board import Column
-from leaderboard.pages.systems import better_end
 from submissions.untrusted.plain_text import shortened
 
 WITHIN = 1.96  # standard errors; 95% of a normal distribution
@@ -167,13 +165,6 @@ def error_bars(estimates: Sequence[Estimate], colour: str) -> dict[str, Any]:
         "thickness": 1.2,
         "width": 3,
     }
-
-
-def axis_title(column: Column) -> str:
-    """Return the title of an axis with an arrow to its better end; on a vertical axis the title is rotated."""
-    better = {1: "→ better", -1: "← better", 0: ""}[better_end(column)]
-    parts = [f"[{inert(column.unit, NAME)}]" if column.unit else "", better]
-    return "<br>".join(filter(None, [inert(column.label, NAME), " ".join(filter(None, parts))]))
 
 
 def heat_map(

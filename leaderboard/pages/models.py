@@ -19,7 +19,6 @@ from divbench.core.errors import DivBenchError, InputError, counted
 from divbench.core.tables import Cell, Table, number_cell
 from leaderboard.app import components
 from leaderboard.app.components import Choices
-from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import (
     QUIET,
     chosen,
@@ -43,13 +42,11 @@ from leaderboard.pages.picture import picture
 from leaderboard.pages.ranking import MOST, Ranking, beside, ranking, ranking_table
 from leaderboard.pages.responses import ListedPrompt, prompts_of
 from leaderboard.pages.systems import (
-    CUSTOM,
-    PRESETS,
     column_choices,
-    columns_of,
     direction_text,
     fact_text,
     heading,
+    overview,
     rank_text,
     score_cells,
     system_labels,
@@ -61,6 +58,10 @@ AS_ABOVE = "as measured above"
 FRONT = ("suite", "k", "measured", "q", "prompt", "table")  # controls above the table; the others are in the accordion
 # Maximum number of parameters of each choice.
 SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
+FACTS = (  # about a system; the first two are always shown
+    *("type", "mode", "open_weights", "licence", "date", "parameters", "responses", "bytes_a_response"),
+    *("not_answered", "cut_off", "older_results", "signature"),
+)
 _NO_LICENCE = "No system in this table has the chosen licence"
 _DATE = re.compile(r"([0-9]{4}(-[0-9]{2}){0,2})?")  # none, a year, a month or a day
 _EXAMPLES, _LETTERS = 3, 110  # responses of a system shown as examples, and characters of each
@@ -196,7 +197,6 @@ def facets(board: Board | None) -> dict[str, list[str]]:
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page."""
-    downloads = Downloads()
     answer = gr.HTML("", elem_id="front", padding=False)
     with gr.Row(elem_classes="front", equal_height=False):
         measured = gr.Radio(
@@ -209,11 +209,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     # The prompt of the examples, and the name of the board, are in the permalink; the footer needs the second.
     prompt, table = (gr.Textbox("", visible=False, elem_id=name) for name in ("prompt", "table"))
     systems = gr.HTML("", elem_id="ranking", padding=False)
-    with gr.Accordion("All metrics, filters and downloads", open=False, elem_id="more") as more:
+    with gr.Accordion("All metrics and filters", open=False, elem_id="more") as more:
         with gr.Row(equal_height=False):
             other = gr.Dropdown([AS_ABOVE], label="Rank by", elem_id="by", min_width=220, scale=2)
-            preset = gr.Dropdown([*PRESETS, CUSTOM], value="overview", label="Columns", elem_id="show", min_width=130)
-            own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
+            columns = gr.Radio(["overview", "everything"], value="overview", label="Columns", elem_id="show")
         with gr.Row(equal_height=False, elem_id="filters"):
             types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types", elem_classes="keeps-all")
             modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes", elem_classes="keeps-all")
@@ -222,13 +221,12 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             licence = gr.Dropdown([ANY], value=ANY, label="Licence", elem_id="licence")
             since = gr.Textbox(label="Generated on or after", placeholder="YYYY-MM-DD", elem_id="since", max_length=10)
         shown = components.table("Mean over prompts [95% interval]", "systems", height=720, pinned_columns=1)
-        taken = components.downloads()
         note = components.note("note")
         with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
             gr.Markdown(page_text.COLUMNS)
             meaning = components.table("Columns of this table", "columns-table")
     above = (suite, k, measured, query, prompt, table)
-    every = (*above, other, preset, own, types, modes, weights, size, licence, since)
+    every = (*above, other, columns, types, modes, weights, size, licence, since)
     names = [str(control.elem_id) for control in every]
     in_accordion = set(names[len(above) :])
 
@@ -245,10 +243,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         live,
         every,
         partial(controls, live),
-        partial(content, live, downloads),
-        [answer, systems, another, shown, *taken, note, meaning],
+        partial(content, live),
+        [answer, systems, another, shown, note, meaning],
         nothing=_nothing,
-        cascade=("suite", "k", "measured", "by", "show"),
+        cascade=("suite", "k", "measured", "by"),
     )
 
     def step(*values: Any) -> Any:
@@ -267,22 +265,21 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     stepped.then(None, list(every), None, js=remember(names)).then(None, js=count_on("shown"))
 
 
-def content(live: LiveResults, downloads: Downloads, choices: Mapping[str, Any]) -> list[Any]:
-    """Return the content of the page for the controls' values: answer, ranking, table, downloads, notes, columns."""
+def content(live: LiveResults, choices: Mapping[str, Any]) -> list[Any]:
+    """Return the content of the page for the controls' values: answer, ranking, table, notes, columns."""
     measure = _measurement(live.snapshot(), choices)
     if measure is None:
         return _nothing(page_text.NO_RESULTS)
     board, column = measure.board, measure.board.column(choices["by"]) or measure.column
     scores, keep = live.scores(board), Filter.of(choices)
-    columns, fact_names = columns_of(board, choices["show"], choices["columns"] or ())
+    shows_all = choices["show"] == "everything"
+    columns, fact_names = (board.columns, FACTS) if shows_all else (overview(board), FACTS[:2])
     standing = scores.standings(column)
     systems = models_table(board, column, standing, columns, fact_names, keep, scores.bytes_a_response)
-    preset = choices["show"] if choices["show"] in PRESETS else CUSTOM
     return [
         *_rendered(live, measure, choices),
         gr.Button(visible=bool(_prompts(board))),
         components.filled(systems.table),
-        *components.files(downloads.write(systems.table.frame(), f"{board.name}-{preset}")),
         about_models(board, systems.entries, choices["since"] or ""),
         components.filled(columns_table(board)),
     ]
@@ -307,24 +304,24 @@ def _rendering(
     view = ranking(board, column, standing, keep.takes, others)
     sentence = Markup('<p class="answer"><bdi>{}</bdi></p>').format(view.sentence)
     prompt = next((p for p in _prompts(board) if p.prompt_id == prompt_id), None)
-    found, reason = ({}, NO_TEXTS) if prompt is None else examples(view, prompt.prompt_id)
+    answers, reason = ({}, NO_TEXTS) if prompt is None else examples(view, prompt.prompt_id)
     line = accuracy_line(accuracy(boards, board.suite, board.k))
     wrong = line and Markup('<a href="metrics">How wrong are we?</a> {}').format(line)
     asked = "" if prompt is None else shortened(prompt.text, _LETTERS)
-    table = ranking_table(view, _system, asked, found, [wrong, reason], compare=True)
+    table = ranking_table(view, _system, asked, answers, [wrong, reason], compare=True)
     return str(sentence + picture(view, _system)), str(table)
 
 
 def examples(view: Ranking, prompt_id: str) -> tuple[dict[tuple[str, str], tuple[str, ...]], str]:
     """Return the first responses to a prompt by board and system, and what to do for systems without texts."""
-    found, lacking = {}, 0
+    answers, lacking = {}, 0
     people = [line for kind, lines in view.groups for line in lines if kind.type == "human"]
     for line in (*view.lines[:MOST], *view.beside[:MOST], *people):
         texts = _responses(line.entry, prompt_id)
         lacking += texts is None
         if texts:
-            found[line.board, line.id] = tuple(shortened(text, _LETTERS) for text in texts[:_EXAMPLES])
-    return found, f"{counted(lacking, 'system')} without answers to read: {NO_TEXTS}" if lacking else ""
+            answers[line.board, line.id] = tuple(shortened(text, _LETTERS) for text in texts[:_EXAMPLES])
+    return answers, f"{counted(lacking, 'system')} without answers to read: {NO_TEXTS}" if lacking else ""
 
 
 def _responses(entry: Entry, prompt_id: str) -> Sequence[str] | None:
@@ -345,7 +342,6 @@ def _nothing(reason: str) -> list[Any]:
         "",
         gr.Button(visible=False),
         components.no_table(),
-        *components.no_files(),
         "",
         components.no_table(),
     ]
@@ -408,7 +404,6 @@ def controls(live: LiveResults, choices: Choices) -> list[Any]:
     labels = column_choices(board)
     names = [label for _, label in labels]
     known = facets(board)
-    preset = chosen(choices, "show", [*PRESETS, CUSTOM], "overview")
     licence = chosen(choices, "licence", known["licences"], ANY)
     by = chosen(choices, "by", names, AS_ABOVE)
     prompt = chosen_or_first(choices, "prompt", [p.prompt_id for p in _prompts(board)] if board else [])
@@ -426,13 +421,7 @@ def controls(live: LiveResults, choices: Choices) -> list[Any]:
         prompt or "",
         board.name if board else "",
         gr.Dropdown([AS_ABOVE, *labels], value=by, info=hint("by", by)),
-        preset,
-        gr.Dropdown(
-            labels,
-            value=chosen_several(choices, "columns", names, names[:5]),
-            visible=preset == CUSTOM,
-            info=several("columns", names, what="chosen column"),
-        ),
+        chosen(choices, "show", ["overview", "everything"], "overview"),
         *(
             gr.Dropdown(
                 known[name],

@@ -88,8 +88,8 @@ def _plot(
         for line in lines
     ]
     first = [line.asked == INDEPENDENT for line in lines]  # the others are few, and stand apart
-    found = spots(places, list(map(_name, lines)), first, (_LEFT, _TOP, width, height - _BOTTOM))
-    dots = list(zip(lines, found, strict=True))
+    placed = spots(places, list(map(_name, lines)), first, (_LEFT, _TOP, width, height - _BOTTOM))
+    dots = list(zip(lines, placed, strict=True))
     models = {(line.entry.result.manifest.system.model_id, line.asked): spot for line, spot in dots if line.rank}
     pairs = [
         (spot, models[model, DIFFERENT])
@@ -107,20 +107,20 @@ def spots(places: Sequence[Place], names: Sequence[str], later: Sequence[bool], 
     Of many dots, the first have names: the others' are shown on hovering.
     """
     taken = np.array([(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in places])
-    found = [Spot(round(x, 1), round(y, 1)) for x, y in places]
+    placed = [Spot(round(x, 1), round(y, 1)) for x, y in places]
     middles = np.array(places)
     crowds = [int((np.abs(middles - place) < (60, 30)).all(axis=1).sum()) for place in middles]
     served = sorted(range(len(places)), key=lambda index: later[index])[:_MOST_NAMED]
     for index in sorted(served, key=lambda index: (later[index], crowds[index])):
         others = np.delete(taken, index, axis=0)
-        for spot, boxes in _candidates(found[index], names[index]):
+        for spot, boxes in _candidates(placed[index], names[index]):
             box, *_ = boxes
             inside = box[0] >= frame[0] and box[1] >= frame[1] and box[2] <= frame[2] and box[3] <= frame[3]
-            if inside and not any(_overlaps(each, others) for each in boxes):
-                found[index] = spot
+            if inside and not any(_overlaps(box, others) for box in boxes):
+                placed[index] = spot
                 taken = np.concatenate([taken, boxes])
                 break
-    return found
+    return placed
 
 
 def _candidates(dot: Spot, name: str) -> Iterator[tuple[Spot, list[Box]]]:

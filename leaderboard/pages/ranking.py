@@ -130,13 +130,13 @@ def ranking(
         if keep(other.entries[index]) and _value(other.entries[index], their) is not None
     ]
     every = [(board, column, index) for index in valued] + aside
-    found = [b.entries[i].cells[c.signature] for b, c, i in every]
+    scores = [b.entries[i].cells[c.signature] for b, c, i in every]
     scale = (
         _Scale.of_counts(board.k)
         if column.metric in _ANSWERS
-        else _Scale.over([e for cell in found for e in (cell.value, cell.low, cell.high) if e is not None])
+        else _Scale.over([e for cell in scores for e in (cell.value, cell.low, cell.high) if e is not None])
     )
-    digits = places_for(cell.high - cell.low for cell in found if cell.low is not None and cell.high is not None)
+    digits = places_for(cell.high - cell.low for cell in scores if cell.low is not None and cell.high is not None)
     named = {b.name: system_labels(b) for b in (board, *(other for other, _ in others))}
     measured = _measured(board)
     lines = {(b.name, i): _line(b, c, i, scale, digits, named[b.name][i], measured) for b, c, i in every}
@@ -437,22 +437,22 @@ def ranking_table(
     """Render the systems, whose names link to an address, with their first answers to a prompt."""
     origins = Counter(line.entry.origin for line in view.everyone if line.entry.origin)
     every = len(view.everyone)
-    said = [
+    sentences = [
         *notes,
         *(f"{'All' if n == every else f'{n} of {every}'} systems: {o}." for o, n in sorted(origins.items())),
     ]
     if view.lacking:
         verb = "system has" if len(view.lacking) == 1 else "systems have"
-        said.append(f"{len(view.lacking)} {verb} no such score: {listed(view.lacking, _LISTED)}. {view.again}")
+        sentences.append(f"{len(view.lacking)} {verb} no such score: {listed(view.lacking, _LISTED)}. {view.again}")
     if view.partial:
-        said.append(f"Means over fewer prompts, those with a value: {listed(view.partial, _LISTED)}.")
+        sentences.append(f"Means over fewer prompts, those with a value: {listed(view.partial, _LISTED)}.")
     rendered = template("ranking.html").render(
         view=view,
         of=view.of,
         link=link,
         prompt=prompt,
         examples=examples,
-        notes=list(filter(None, said)),
+        notes=list(filter(None, sentences)),
         compare=compare,
         most=MOST,
         columns=5 + compare + bool(view.quality) + bool(prompt),

@@ -36,12 +36,12 @@ from leaderboard.pages.ranking import score_text
 from leaderboard.pages.responses import make_view
 from leaderboard.pages.systems import (
     board_choices,
-    columns_of,
     direction_text,
     fact_text,
     find_entry,
     first_entry,
     group_name,
+    overview,
     rank_text,
     system_ids,
     system_labels,
@@ -244,8 +244,8 @@ def system_page(
     if main is None:
         raise ValueError(f"{board.name} has no column to rank by")
     values = scores.matrix(main)
-    overview = columns_of(board, "overview")[0] if values.size <= _RANKED else ()
-    standing = [(c, scores.standings(c)[index] if c in (main, *overview) else None) for c in board.columns]
+    ranked = (main, *(overview(board) if values.size <= _RANKED else ()))
+    standing = [(c, scores.standings(c)[index] if c in ranked else None) for c in board.columns]
     about, entry = headline(scores, main, index), board.entries[index]
     link = model_link(entry)
     model = () if link is None else (("The model on the Hub", link),)

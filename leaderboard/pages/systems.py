@@ -22,20 +22,11 @@ QUALITY = (
     "first_quality",
     "coherence",
 )
-DIVERSITY = (
+# Metrics that a table shows at first, without those of the language model: results of the bundled one mean little.
+OVERVIEW = (
     *("valid_distinct_k", "distinct_k", "valid_distinct_k_reported", "distinct_k_reported", "embedding_diversity"),
-    *("vendi_score", "d_can", "a_n"),
-    *("retained_surprise", "e_average", "distinct_n", "self_bleu"),
+    *("vendi_score", "utility_k", "utility_k_reported", "mean_head_quality_reported", "valid_share"),
 )
-COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
-# The metrics and facts that each preset shows; metrics that the board lacks are left out.
-PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # Without d_can and a_n, because results of the bundled language model should not be published.
-    "overview": ((*DIVERSITY[:6], *QUALITY[:2], "mean_head_quality_reported", "valid_share"), ("type", "mode")),
-    "quality": ((*QUALITY, "distinct_k", "valid_distinct_k_reported", "distinct_k_reported"), ("type", "mode")),
-    "everything": ((), ("type", "mode", "open_weights", "licence", "date", *COST, "older_results", "signature")),
-}
-CUSTOM = "custom"  # the preset of the columns that the visitor chooses
 DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}
 _FAMILY = {metric.id: metric.family for metric in METRICS}
 
@@ -107,16 +98,10 @@ def column_choices(board: Board | None) -> list[tuple[str, str]]:
     return [(f"{group}: {label}", label) for group, label in columns]
 
 
-def columns_of(board: Board, preset: str, labels: Sequence[str] = ()) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """Return the metric columns and the facts of a preset; `labels` are the columns of the custom preset."""
-    if preset == CUSTOM:
-        return tuple(column for column in board.columns if column.label in labels), ("type", "mode")
-    metrics, facts = PRESETS.get(preset, PRESETS["overview"])
-    if not metrics:
-        return board.columns, facts
-    return tuple(
-        sorted((c for c in board.columns if c.metric in metrics), key=lambda c: metrics.index(c.metric))
-    ), facts
+def overview(board: Board) -> tuple[Column, ...]:
+    """Return the columns of the most important metrics; all if the board has none of these."""
+    columns = [column for column in board.columns if column.metric in OVERVIEW]
+    return tuple(sorted(columns, key=lambda column: OVERVIEW.index(column.metric))) or board.columns
 
 
 def heading(column: Column) -> str:

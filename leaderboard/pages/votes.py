@@ -31,8 +31,8 @@ def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], chec
 
     Without `is_new`, the pair was judged before, perhaps in another tab.
     """
-    given = "; ".join(f"{SHORT[question]}: {ANSWERS[answer].lower()}" for question, answer in answers.items())
-    text = f"Your vote is saved ({given})." if is_new else f"You judged this pair before; that vote counts ({given})."
+    votes = "; ".join(f"{SHORT[question]}: {ANSWERS[answer].lower()}" for question, answer in answers.items())
+    text = f"Your vote is saved ({votes})." if is_new else f"You judged this pair before; that vote counts ({votes})."
     if check:
         return f"{text} {_CHECKS[check].format(shortened(left, _NAME))}"
     return f"{text} Left: {shortened(left, _NAME)}. Right: {shortened(right, _NAME)}."

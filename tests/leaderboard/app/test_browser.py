@@ -174,7 +174,7 @@ def test_a_click_shows_other_answers_and_two_ticks_compare(address: str, browser
 
 
 def test_choices_go_into_the_address_and_a_permalink_restores_them(address: str, browser: Any) -> None:
-    choices = {"show": "custom", "columns": "self_bleu,ead", "types": "baseline", "by": "self_bleu"}
+    choices = {"show": "everything", "types": "baseline", "by": "self_bleu"}
     open_page(browser, f"{address}/?{urlencode(choices)}")
     names = {"shuffled-words", "random-characters", "repeated"}
     assert set(column(browser, "systems", 0)) == names
@@ -191,7 +191,7 @@ def test_choices_go_into_the_address_and_a_permalink_restores_them(address: str,
 
 
 def test_a_table_sorts_by_its_numbers(address: str, browser: Any, board: Board) -> None:
-    open_page(browser, f"{address}/?show=custom&columns=ead")
+    open_page(browser, f"{address}/?show=everything")
 
     def is_sorted(*, reverse: bool) -> bool:
         values = [float(text.split()[0]) for text in column(browser, "systems", 2)]

@@ -16,7 +16,6 @@ from scipy.stats import spearmanr, ttest_rel
 
 import benchmark
 import leaderboard
-from leaderboard.app.downloads import Downloads
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.pages import models
@@ -79,7 +78,7 @@ def page(live: LiveResults) -> Page:
     board = models.default_board(live.snapshot().boards)
     assert board is not None
     choices = dict.fromkeys(("measured", "prompt", "by", "columns", *NAMES)) | {"table": board.name, "show": "overview"}
-    answer, ranking, *_ = models.content(live, Downloads(), choices)
+    answer, ranking, *_ = models.content(live, choices)
     return tuple(ElementTree.fromstring(f"<div>{html}</div>") for html in (answer, ranking))  # type: ignore[return-value] # noqa: S314
 
 

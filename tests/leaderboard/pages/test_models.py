@@ -1,4 +1,4 @@
-"""The table of models: ranks, filters, presets and what cells say."""
+"""The table of models: ranks, filters and what cells say."""
 
 from dataclasses import replace
 from datetime import date
@@ -9,8 +9,8 @@ import pytest
 from benchmark.analysis.ranking import Standing, standings
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
-from leaderboard.pages.models import Filter, ModelsTable, about_models, columns_table, facets, models_table
-from leaderboard.pages.systems import CUSTOM, PRESETS, columns_of, direction_text, fact_text, heading, rank_text
+from leaderboard.pages.models import FACTS, Filter, ModelsTable, about_models, columns_table, facets, models_table
+from leaderboard.pages.systems import direction_text, fact_text, heading, rank_text
 from tests.leaderboard.boards import load_boards
 
 
@@ -19,14 +19,11 @@ def board(results: Path) -> Board:
     return load_boards(results)[0][0]
 
 
-def _table(
-    board: Board, keep: Filter | None = None, preset: str = "everything", rank: str = "distinct_n"
-) -> ModelsTable:
+def _table(board: Board, keep: Filter | None = None, rank: str = "distinct_n") -> ModelsTable:
     ranked_by = next(column for column in board.columns if column.label == rank)
-    columns, beside = columns_of(board, preset, ())
     scores = BoardScores(board)
     return models_table(
-        board, ranked_by, scores.standings(ranked_by), columns, beside, keep or Filter(), scores.bytes_a_response
+        board, ranked_by, scores.standings(ranked_by), board.columns, FACTS, keep or Filter(), scores.bytes_a_response
     )
 
 
@@ -58,11 +55,11 @@ def test_values_are_those_of_the_results_and_texts_say_them(board: Board) -> Non
 
 
 def test_everything_begins_with_metrics_and_has_no_empty_column(board: Board) -> None:
-    made = _table(board, preset="everything")
-    columns, beside = columns_of(board, "everything", ())
-    assert made.table.columns[2 : 2 + len(columns)] == tuple(map(heading, columns))
-    shown = made.table.columns[2 + len(columns) :]
-    assert set(shown) < set(beside)  # nobody stated a size or a licence
+    made = _table(board)
+    metrics = len(board.columns)
+    assert made.table.columns[2 : 2 + metrics] == tuple(map(heading, board.columns))
+    shown = made.table.columns[2 + metrics :]
+    assert set(shown) < set(FACTS)  # nobody stated a size or a licence
     for place, head in enumerate(made.table.columns[2:], 2):
         assert any(row[place] not in (None, "") for row in made.table.texts), head
     assert shown[-1] == "signature"  # a submission's newest
@@ -131,18 +128,6 @@ def test_an_empty_filter_keeps_all(board: Board) -> None:
 def test_facets_offer_what_manifests_say(board: Board) -> None:
     assert facets(_with(board, licence="mit"))["licences"] == ["mit"]
     assert set(facets(board)["types"]) == {"human", "baseline"}
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_presets_show_only_columns_of_the_board(board: Board, preset: str) -> None:
-    columns, _ = columns_of(board, preset, ())
-    assert columns
-    assert set(columns) <= set(board.columns)
-
-
-def test_ones_own_columns_are_those_named(board: Board) -> None:
-    columns, _ = columns_of(board, CUSTOM, ["self_bleu", "no such"])
-    assert [column.label for column in columns] == ["self_bleu"]
 
 
 def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
