@@ -235,7 +235,8 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
         other = cell.metric in positions and metric is None  # this package has it in another version
         what = f"version {cell.version}, which" if other else "a metric that"
         rough = ", roughly estimated" if is_roughly_estimated(signature) else ""
-        rough += ", by words" if is_by_words(signature) else ""
+        # Its classes are of responses that share words, whatever they mean.
+        rough += ", by words" if any("rouge-1" in model for model in signature.models) else ""
         rough += ", valid as stated" if is_stated(signature) else ""
         columns.append(
             Column(
@@ -264,11 +265,6 @@ def is_roughly_estimated(signature: Signature) -> bool:
 def is_stated(signature: Signature) -> bool:
     """Whether a number depends on a validity that whoever scored the responses stated."""
     return any(model.startswith("validity-as-stated") for model in signature.models)
-
-
-def is_by_words(signature: Signature) -> bool:
-    """Whether a number is of classes of responses that share words, whatever they mean."""
-    return any("rouge-1" in model for model in signature.models)
 
 
 def _label(signature: Signature, alike: Sequence[Signature], version: str | None) -> str:

@@ -104,11 +104,6 @@ class BoardScores:
         return self._mean_bytes
 
 
-def plausible(values: Floats) -> Floats:
-    """Replace numbers that no metric can give by NaN, since their means would overflow."""
-    return np.where(np.abs(values) < MOST, values, np.nan)
-
-
 def _result_scores(entry: Entry) -> ResultScores:
     metrics = tuple(sorted({score.metric for score in entry.result.scores}))
     with table_faults(entry):
@@ -125,7 +120,9 @@ def _read_scores(path: Path, sha256: str, metrics: Sequence[str], k: int) -> Res
         columns = set(file.schema_arrow.names)
         names = [name for name in metrics if name in columns]
         table = file.read(["prompt_id", *{"answers"} & columns, *names], use_threads=False)
-        values = {name: plausible(table[name].cast(pa.float64()).to_numpy()) for name in names}
+        columns_of_scores = {name: table[name].cast(pa.float64()).to_numpy() for name in names}
+        # Numbers that no metric can give would overflow in means.
+        values = {name: np.where(np.abs(column) < MOST, column, np.nan) for name, column in columns_of_scores.items()}
         if "answers" in columns:
             few = table["answers"].to_numpy() < k
             values |= {n: np.where(few, np.nan, column) for n, column in values.items() if n not in _COUNTING_ALL}

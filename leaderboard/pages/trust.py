@@ -17,6 +17,10 @@ from leaderboard.pages.ranking import template
 ROWS = 10
 FITTED = frozenset({"learned_diversity"})
 """Metrics fitted to the study's labels. Their agreement with the same labels says little, so it is not compared."""
+_RELEASED = (
+    "Names that begin with “released:” are scores that were published with the response sets, of models that this "
+    "package does not run."
+)
 _TICKS = (-0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -81,7 +85,14 @@ def trusted(study: MetricStudy, gaming: Gaming | None, most: int = ROWS) -> tupl
 def trust_table(study: MetricStudy, gaming: Gaming | None, link: Callable[[str], str] | None = None) -> Markup:
     """Render the answer and the table of metrics, whose names link to an address."""
     rows = trusted(study, gaming)
-    notes = (_caption(gaming), _released_sentence(rows), dominated_sentence(study, gaming), _fitted_sentence(study))
+    released = any(row.metric.startswith("released:") for row in rows)
+    fitted = sorted(FITTED & study.measured(OVERALL, "spearman").keys())
+    notes = (
+        _caption(gaming),
+        _RELEASED if released else "",
+        dominated_sentence(study, gaming),
+        f"Not compared, because they were fitted to these labels: {', '.join(fitted)}." if fitted else "",
+    )
     ends = [end for row in rows for end in (row.agreement.interval or (row.agreement.value or 0.0,) * 2)]
     low, high = min([0.0, *ends]) - 0.04, max([0.5, *ends]) + 0.04
 
@@ -163,20 +174,6 @@ def dominated_sentence(study: MetricStudy, gaming: Gaming | None) -> str:
     return (
         "Dominated metrics (another metric agrees better with people, with intervals that do not overlap, needs no "
         f"larger models and, if both were attacked, rewards no more attacks): {names}."
-    )
-
-
-def _fitted_sentence(study: MetricStudy) -> str:
-    names = sorted(FITTED & study.measured(OVERALL, "spearman").keys())
-    return f"Not compared, because they were fitted to these labels: {', '.join(names)}." if names else ""
-
-
-def _released_sentence(rows: Sequence[Trusted]) -> str:
-    if not any(row.metric.startswith("released:") for row in rows):
-        return ""
-    return (
-        "Names that begin with “released:” are scores that were published with the response sets, of models that this "
-        "package does not run."
     )
 
 
