@@ -17,7 +17,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from divbench.core.console import err, termination_signals
 from leaderboard.api import register
 from leaderboard.app.intake import MAX_UPLOAD_BYTES
-from leaderboard.app.limits import BodyLimits, fetch_no_addresses
+from leaderboard.app.limits import BodyLimits, OwnOrigin, fetch_no_addresses
 from leaderboard.app.listening import be_patient, listening
 from leaderboard.app.navigation import GROUPS, Link, navigation
 from leaderboard.app.permalinks import QUIET, count_on
@@ -130,7 +130,12 @@ def launch(
         "routes": [*routes(live, beside), *system_routes(live, beside)],
         "exception_handlers": {404: no_page},
         # starlette leaves event streams as they are: compressed, an event would wait for the next.
-        "middleware": [Middleware(BodyLimits), Middleware(GZipMiddleware), Middleware(PageHeads, heads=heads)],
+        "middleware": [
+            Middleware(OwnOrigin, host=host),
+            Middleware(BodyLimits),
+            Middleware(GZipMiddleware),
+            Middleware(PageHeads, heads=heads),
+        ],
     }
     be_patient()
     with listening(host, port):
