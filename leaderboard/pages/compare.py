@@ -78,40 +78,36 @@ class Gap:
     @property
     def ahead(self) -> str | None:
         """The system that is ahead if the corrected test finds a significant difference; else None."""
-        return significant(self.p_holm, self.difference.value, self._means_agree, self.names, self.column)
+        return self._outcome[1]
 
     @property
     def finding(self) -> str:
         """The finding in words, such as `people more diverse`."""
-        return finding(self.p_holm, self.difference.value, self._means_agree, self.names, self.column)
+        return self._outcome[0]
 
     @property
-    def _means_agree(self) -> bool:
-        return mean_agrees(self.difference.value or 0.0, self.d_z.value, self.rank_biserial or 0.0, self.n)
-
-
-def significant(
-    p: float | None, difference: float | None, means_agree: bool, names: tuple[str, str], column: Column
-) -> str | None:
-    """Return the system that is ahead on a metric by a corrected p-value; None if the difference is not significant.
-
-    The test is of ranks, so no system is ahead where the means do not agree, as from `mean_agrees`.
-    """
-    if p is None or difference is None or p >= LEVEL or not means_agree:
-        return None
-    return names[0] if (difference > 0) == (better_end(column) >= 0) else names[1]
+    def _outcome(self) -> tuple[str, str | None]:
+        mean, ranks = self.difference.value, self.rank_biserial or 0.0
+        agree = mean_agrees(mean or 0.0, self.d_z.value, ranks, self.n)
+        return finding(self.p_holm, mean, agree, self.names, self.column)
 
 
 def finding(
     p: float | None, difference: float | None, means_agree: bool, names: tuple[str, str], column: Column
-) -> str:
-    """Return the finding of a test in words, such as `people more diverse`; arguments as for `significant`."""
+) -> tuple[str, str | None]:
+    """Return the finding of a test by its corrected p-value, such as `people more diverse`, and who is ahead.
+
+    The test is of ranks, so no system is ahead where the means do not agree, as from `mean_agrees`.
+    """
     if p is None or difference is None:
-        return NOT_TESTED
-    ahead = significant(p, difference, means_agree, names, column)
-    if ahead is not None:
-        return f"{ahead} {'more diverse' if column.direction else 'better' if column.metric in QUALITY else 'higher'}"
-    return NO_DIFFERENCE if p >= LEVEL or difference == 0 else DISAGREE
+        return NOT_TESTED, None
+    if p >= LEVEL or difference == 0:
+        return NO_DIFFERENCE, None
+    if not means_agree:
+        return DISAGREE, None
+    ahead = names[0] if (difference > 0) == (better_end(column) >= 0) else names[1]
+    how = "more diverse" if column.direction else "better" if column.metric in QUALITY else "higher"
+    return f"{ahead} {how}", ahead
 
 
 @lru_cache(maxsize=8)  # so that choosing another prompt does not repeat all tests

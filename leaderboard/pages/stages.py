@@ -194,7 +194,7 @@ def contrasts_table(pairs: Sequence[Contrast], column: Column) -> Table:
         (
             f"{c.a} − {c.b}",
             estimate_cell(c.difference, c.low, c.high, 3),
-            finding(c.p_holm, c.difference, c.means_agree, (c.a, c.b), column),
+            finding(c.p_holm, c.difference, c.means_agree, (c.a, c.b), column)[0],
             c.n,
             c.mean_a,
             c.mean_b,
