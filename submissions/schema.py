@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import pyarrow as pa
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from divbench.core.files import content_id
 from submissions.choices import Format, Mode, SystemType
@@ -62,10 +62,27 @@ def only_printable(text: str) -> str:
     return text
 
 
+def _without_password(link: str) -> str:
+    """Reject a link with a user name or a password, which would be published."""
+    if "@" in link.partition("://")[2].partition("/")[0]:
+        raise ValueError("has a user name or a password")
+    return link
+
+
+def _not_a_boolean(value: object) -> object:
+    """Reject true, which Python takes for 1."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
 Line = Annotated[str, StringConstraints(max_length=200), AfterValidator(_plain)]
 Name = Annotated[str, StringConstraints(max_length=100), AfterValidator(_plain)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
-Link = Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[!-~]+$")]
+Link = Annotated[
+    str, StringConstraints(max_length=500, pattern=r"^https?://[!-~]+$"), AfterValidator(_without_password)
+]
+Version = Annotated[Literal[1], BeforeValidator(_not_a_boolean)]
 
 
 class Closed(BaseModel):
@@ -107,7 +124,9 @@ class Submitter(Closed):
     """The submitter, and when the responses were generated."""
 
     name: Name
-    date: datetime.date | None = Field(default=None, description="when the responses were generated")
+    date: datetime.date | None = Field(
+        default=None, ge=datetime.date(1950, 1, 1), description="when the responses were generated"
+    )
     contact: Line | None = None
     links: tuple[Link, ...] = Field(default=(), max_length=10)
 
@@ -124,7 +143,7 @@ class Origin(Closed):
 class Manifest(Closed):
     """Everything known about a submission except its texts: `manifest.json`."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Version = 1
     name: Name
     suite: Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9-]*$")]
     system: System

@@ -17,7 +17,7 @@ from pydantic import model_validator as whole
 
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError, first_fault
 from divbench.core.files import readable_json
-from submissions.schema import Closed, Line, Name, only_printable
+from submissions.schema import Closed, Line, Name, Version, only_printable
 from submissions.untrusted.findings import Problem
 from submissions.untrusted.plain_text import one_line
 
@@ -190,7 +190,7 @@ class Record(Closed):
 class State(Closed):
     """State of a submission: `states/<id>.json`."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Version = 1
     submission_id: Id  # id of the submission, from its content
     name: Name
     suite: Word
