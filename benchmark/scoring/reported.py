@@ -57,7 +57,7 @@ def make_reported(
     k: int,
 ) -> tuple[Result, pa.Table]:
     """Make a result of one version's values of the first k responses; `rows` are the responses, if they are here."""
-    (metric_version,) = {each.version for each in values.values()}
+    (metric_version,) = {reported.version for reported in values.values()}
     metrics = metrics_from("reported")
     profile = Profile(f"{PREFIX}{metric_version}", f"judged by NoveltyBench {metric_version}", embedder=None)
     signed = (profile, suite, k, JUDGES[metric_version], None, metric_version)

@@ -93,6 +93,9 @@ def _rho(systems: Sequence[Compared]) -> float | None:
     return float(spearmanr(values).statistic)
 
 
+IN_RECORD = "These systems are in the record of the estimate, which flatters it."
+
+
 def accuracy_line(measured: Accuracy | None) -> str:
     """Say in one line how far estimates are from judged values; empty if no system has both."""
     if measured is None:

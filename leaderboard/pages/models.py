@@ -37,7 +37,7 @@ from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
 from leaderboard.data.texts import NO_TEXTS, texts_of
 from leaderboard.pages import page_text
-from leaderboard.pages.accuracy import accuracy, accuracy_line
+from leaderboard.pages.accuracy import IN_RECORD, accuracy, accuracy_line
 from leaderboard.pages.picture import picture
 from leaderboard.pages.ranking import MOST, Ranking, beside, ranking, ranking_table
 from leaderboard.pages.responses import ListedPrompt, prompts_of
@@ -306,7 +306,7 @@ def _rendering(
     prompt = next((p for p in _prompts(board) if p.prompt_id == prompt_id), None)
     answers, reason = ({}, NO_TEXTS) if prompt is None else examples(view, prompt.prompt_id)
     line = accuracy_line(accuracy(boards, board.suite, board.k))
-    wrong = line and Markup('<a href="metrics">How wrong are we?</a> {}').format(line)
+    wrong = line and Markup('<a href="metrics">How wrong are we?</a> {} {}').format(line, IN_RECORD)
     asked = "" if prompt is None else shortened(prompt.text, _LETTERS)
     table = ranking_table(view, _system, asked, answers, [wrong, reason], compare=True)
     return str(sentence + picture(view, _system)), str(table)
