@@ -19,7 +19,7 @@ from benchmark.analysis.ranking import Standing
 from benchmark.scoring.reported import judged_version
 from divbench.core.errors import counted, need
 from divbench.core.tables import interval, listed, number, places_for
-from leaderboard.data.board import Board, Column, Entry, is_roughly_estimated, is_stated
+from leaderboard.data.board import Board, Column, Entry, facts, is_roughly_estimated, is_stated
 from leaderboard.data.kinds import KINDS, Kind, asked, cut_of, kind_of, size_of, weights_of
 from leaderboard.pages.systems import direction_text, system_labels
 
@@ -71,7 +71,7 @@ class Line:
     board: str  # name of the board that the value is on
     kind: Kind
     asked: str  # how it was asked: one of the four above
-    facts: str  # what kind it is, if no chat model, its size, weights and date
+    facts: str  # what kind it is, if no chat model, its size, weights and date, and responses without an answer
     cut: str  # how its responses were cut short, in one sentence; empty if they were not
     mark: Mark
     quality: float | None
@@ -221,7 +221,7 @@ def _line(board: Board, column: Column, index: int, scale: "_Scale", digits: int
     value = _value(entry, quality)
     text = "" if value is None else _percent(value) if quality and quality.metric == "valid_share" else f"{value:.1f}"
     how = INDEPENDENT if entry.result.manifest.generation.mode is None else OTHERWISE
-    facts = ("" if kind is KINDS[0] else kind.name, size_of(entry), weights_of(entry), _month(entry))
+    known = (size_of(entry), weights_of(entry), _month(entry), _unanswered(entry))
     return Line(
         entry,
         label,
@@ -229,7 +229,7 @@ def _line(board: Board, column: Column, index: int, scale: "_Scale", digits: int
         board.name,
         kind,
         PEOPLE if kind.type == "human" else asked(entry) or how,
-        " · ".join(filter(None, facts)),
+        " · ".join(filter(None, ("" if kind is KINDS[0] else kind.name, *known))),
         cut_of(entry) or "",
         scale.mark(cell.value or 0.0, cell.low, cell.high, digits),
         value,
@@ -248,6 +248,13 @@ def _month(entry: Entry) -> str:
     """Return when the responses were sampled, such as `Sep 2026`; empty if it is not known."""
     date = entry.result.manifest.submitter.date
     return "" if date is None else f"{_MONTHS[date.month - 1]} {date.year}"
+
+
+def _unanswered(entry: Entry) -> str:
+    """Return how many responses are blank, placeholders or refusals; empty if none is, or if that is not known."""
+    known = facts(entry)
+    count, total = known["not_answered"], known["responses"]
+    return f"{count:,} of {total:,} without an answer" if count else ""
 
 
 def _ranked(line: Line, stands: Standing) -> Line:

@@ -98,12 +98,14 @@ VALUE, QUALITY = "valid_distinct_k_reported", "mean_head_quality_reported"
 def facts(system: Shipped) -> str:
     about, names = system.manifest["system"], {"model": "", "human": "people", "baseline": "known-bad baseline"}
     size, weights, date = about.get("parameters"), about.get("open_weights"), system.manifest["submitter"].get("date")
-    limit = system.manifest["generation"].get("max_tokens")
+    limit, counts = system.manifest["generation"].get("max_tokens"), system.result.get("counts") or {}
+    unanswered = sum(counts.get(kind, 0) for kind in ("blank", "placeholder", "refused"))
     parts = (
         names.get(system.kind, system.kind),
         "" if size is None else f"{size / 1e9:.3g}B",
         "" if weights is None else "open weights" if weights else "closed weights",
         "" if date is None else f"{MONTHS[int(date[5:7]) - 1]} {date[:4]}",
+        f"{unanswered} of {counts['responses']:,} without an answer" if unanswered else "",
         "cut short" if limit is not None and limit <= 512 else "",
     )
     return f"{system.manifest['name']} {' · '.join(filter(None, parts))}".strip()
