@@ -74,6 +74,11 @@ def _rows(path: Path, findings: Findings) -> list[tuple[int, dict[str, Any]]]:
         raise ConfigurationError("Inspect is not installed", 'pip install "divbench[inspect]"')
     if not openable(path, findings):
         return []
+    with path.open("rb") as file:  # Inspect's library takes seconds to say so
+        beginning = file.read(200)
+    if not beginning.startswith(b"PK") and _JSON.match(beginning) is None:
+        findings.error("json", path.name, None, "", "it is not a log of Inspect", "give a log as Inspect wrote it")
+        return []
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / path.name
         request = {"log": str(path.absolute()), "out": str(written)}
@@ -120,9 +125,8 @@ def _row(sample: "EvalSample") -> dict[str, Any]:
         "messages": [{"role": role, "content": text} for role, text in messages],
         "error": None if sample.error is None else sample.error.message[:200],
     }
-    texts = sample.metadata.get(
-        COMPLETIONS
-    )  # of inspect_evals/novelty_bench, whose classes and scores are with the score
+    # Of inspect_evals/novelty_bench, whose classes and scores are with the score.
+    texts = sample.metadata.get(COMPLETIONS)
     if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
         return row | {"responses": texts, "reported": _reported(sample, len(texts))}
     choices = sample.output.choices
