@@ -23,7 +23,7 @@ def service_key() -> bytes | None:
     """Return the key of the service; None if its states are not protected."""
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if 0 < len(key) < MIN_KEY_LETTERS:
-        hint = "make one, such as: python -c 'import secrets; print(secrets.token_hex(32))'"
+        hint = "make one, such as: openssl rand -hex 32"
         raise ConfigurationError(f"{KEY_VARIABLE} has fewer than {MIN_KEY_LETTERS} characters", hint)
     return key.encode() or None
 

@@ -1,6 +1,7 @@
 """A tiny model that is trained to collapse raises the alarm; ten that are not stay silent; training is unchanged."""
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -216,7 +217,12 @@ def test_options_that_cannot_work_are_refused_at_once(tmp_path: Path) -> None:
 def test_a_model_in_parts_on_two_processes_is_sampled_on_both_and_scored_on_the_first(tmp_path: Path) -> None:
     script = Path(__file__).with_name("sharded_runs.py")
     run = subprocess.run(
-        [sys.executable, script, tmp_path], capture_output=True, encoding="utf-8", timeout=240, check=False
+        [sys.executable, script, tmp_path],
+        env=os.environ | {"PYTHONPATH": str(script.parents[2])},  # where the tests are
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))

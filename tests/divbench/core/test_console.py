@@ -23,6 +23,7 @@ DIRECT = {
     "datasets_build/commands.py",  # prompts as JSON; the dataset card
     "divbench/core/console.py",
     "divbench/command_line.py",  # the version
+    "leaderboard/routes.py",  # only in an example that it shows
 }
 
 

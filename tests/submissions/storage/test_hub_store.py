@@ -9,7 +9,7 @@ import pytest
 from divbench.core.errors import InputError
 from divbench.core.hub_retries import ATTEMPTS, LONGEST_WAIT
 from submissions.storage import hub_store as module
-from submissions.storage.file_store import Conflict, NoWriteAccess, StoreFault
+from submissions.storage.file_store import Conflict, DamagedFile, NoWriteAccess, StoreFault
 from submissions.storage.hub_store import HubStore
 from tests.hub import HubServer
 from tests.hub.faults import Fault
@@ -239,9 +239,9 @@ def test_what_came_damaged_is_never_given(server: HubServer, store: HubStore, re
     head, blob = store.head(), repo.at().files["large.bin"]
     for damaged in (b"x" + LARGE[1:], LARGE + b"x", LARGE[:-1], b""):
         repo.objects[blob.sha256] = damaged
-        with pytest.raises(StoreFault, match="damaged"):
+        with pytest.raises(DamagedFile, match="damaged"):
             store.read(head, "large.bin", 10**6)
-        with pytest.raises(StoreFault, match="damaged"):
+        with pytest.raises(DamagedFile, match="damaged"):
             store.fetch(head, "large.bin", tmp_path / "x", 10**6)
     assert not (tmp_path / "x").exists()
     assert [path for path in (tmp_path / "kept").rglob("*") if path.is_file()] == []
