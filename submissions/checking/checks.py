@@ -118,6 +118,9 @@ def _wrong_report(
     return Problem("reported", severity, REPORTED_FILE, row, field, message, hint)
 
 
+_OWN_NUMBER = re.compile(r"p\d{4,}")  # as import numbers own prompts
+
+
 def has_all_values(number: int, raw: dict[str, Any], findings: Findings) -> bool:
     """Whether a row has all its values: no null prompt id, list or response."""
     complete = raw.keys() >= set(GENERATIONS.names)  # a value that is not UTF-8 is absent, and already reported
@@ -142,7 +145,8 @@ def known_prompt(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem
         hint = f"its ids range from {context.suite.prompts[0].prompt_id} to {context.suite.prompts[-1].prompt_id}"
         yield _error("prompt_ids", row.number, "prompt_id", message, hint)
     if row.prompt_id in seen.first_row:
-        name = repr((row.prompt or row.prompt_id)[:60]) if context.own else repr(row.prompt_id)
+        is_numbered = context.own and _OWN_NUMBER.fullmatch(row.prompt_id)  # such an id is not in the file
+        name = repr(row.prompt[:60]) if is_numbered and row.prompt else repr(row.prompt_id)
         message = f"{name} already appears in row {seen.first_row[row.prompt_id]}"
         yield _error("prompt_ids", row.number, "prompt_id", message, "write one row for each prompt")
 

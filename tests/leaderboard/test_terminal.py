@@ -64,7 +64,6 @@ FAST: tuple[Step, ...] = (
     ("submissions status", f"{ID} --store {{}}/queue", 1),
     ("submissions retry", f"{ID} --store {{}}/queue --by me", 1),
     ("submissions withdraw", f"{ID} --store {{}}/queue --submitter me", 1),
-    ("submissions repair", "--store {}/queue --by me", 0),
 )
 SLOW: tuple[Step, ...] = (
     ("metrics gss", "{}/results/EVIL", 1),
@@ -86,6 +85,7 @@ QUIET = {
     "data pull": _DATASETS,
     "data prompts": "prints JSON in ASCII: tests/datasets_build/test_console.py",
     "data solution-pairs": "names a row and one of our fields",
+    "data lm-eval-tasks": "prints its argument",
     "board space": "prints its arguments",
     "board reference": "prints names of our own systems",
     "metrics list": _NUMBERS,
@@ -94,6 +94,7 @@ QUIET = {
     "metrics plan": _NUMBERS,
     "metrics reproduce": _NUMBERS,
     "metrics study": _NUMBERS,
+    "submissions repair": "prints ids, paths and names, as submissions list does",
     "submissions rescore": "prints what submissions score prints, of submissions that were scored before",
 }
 

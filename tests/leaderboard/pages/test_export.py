@@ -32,7 +32,7 @@ def test_many_systems_are_printed_in_tables_that_fit(width: int) -> None:
     assert len(board.entries) > 20
     text = printed(print_metrics, board, width)
     assert max(map(len, text.splitlines())) <= width
-    assert all(label.partition(",")[0] in text for label in system_labels(board))  # long names take several lines
+    assert all(word in text for label in system_labels(board) for word in label.split())  # names may take several lines
     column = ranking_column(board)
     assert column is not None
     for number in score_cells(board, column):
