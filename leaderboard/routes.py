@@ -151,4 +151,5 @@ def no_page(request: Request, error: Exception) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"detail": error.detail}, error.status_code, error.headers)
     home = "../" * (request.url.path.count("/") - 1) or "./"  # relative, because a proxy may add a prefix
-    return HTMLResponse(f'<p>There is no such page. <a href="{home}">Go to the first page.</a></p>', 404)
+    head = '<!doctype html><html lang="en"><title>No such page</title>'
+    return HTMLResponse(f'{head}<p>There is no such page. <a href="{home}">Go to the first page.</a></p></html>', 404)

@@ -117,7 +117,7 @@ def test_every_page_is_filled_without_errors_and_untrusted_texts_are_inert(
         assert not browser.execute_script(_WIDE), f"wider than {PHONE} pixels"
 
 
-@pytest.mark.parametrize("path", [*(page.path for page in PAGES), "system", "systems", "api"])
+@pytest.mark.parametrize("path", [*(page.path for page in PAGES), "system", "api"])
 def test_axe_finds_no_serious_violation(address: str, browser: Any, path: str) -> None:
     pytest.importorskip("axe_core_python")
     if path in {page.path for page in PAGES}:
