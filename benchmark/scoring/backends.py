@@ -137,7 +137,7 @@ class ScoringBackends:
         for start in range(0, len(sets), _READ_AT_ONCE):
             part = sets[start : start + _READ_AT_ONCE]
             surprisals += self.reader.read(
-                [ResponseSet(each.prompt, tuple(map(as_read, scorable_responses(each.responses)))) for each in part],
+                [ResponseSet(one.prompt, tuple(map(as_read, scorable_responses(one.responses)))) for one in part],
                 partial(self._tell_read, start, len(sets)),
             )
             progress(len(surprisals))

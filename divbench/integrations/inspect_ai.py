@@ -24,9 +24,9 @@ from datasets_build.load import load_suite
 from divbench.integrations.groups import HEADLINES, group_scorer, metric_names
 from divbench.scores import score
 from submissions.checking.response_kinds import is_refusal, is_scorable
+from submissions.importing.inspect_logs import COMPLETIONS
 
 _TRUNCATED = ("max_tokens", "model_length")
-_FORKED = "all_completions"  # where inspect_evals' NoveltyBench keeps the responses that it samples in one epoch
 _NO_REPEATS = "a sample has one response, and diversity is that of several: run with --epochs 10"
 
 
@@ -69,8 +69,8 @@ def prompts_and_means() -> Metric:
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         by_sample: dict[Any, list[dict[str, Any]]] = {}
-        for each in scores:
-            by_sample.setdefault(each.sample_id, []).append(_metadata(each.score))
+        for sample in scores:
+            by_sample.setdefault(sample.sample_id, []).append(_metadata(sample.score))
         groups = [sorted(epochs, key=lambda epoch: int(epoch["epoch"])) for epochs in by_sample.values()]
         if not groups:
             return {}
@@ -104,7 +104,7 @@ def headline() -> Metric:
     """Mean over samples of what the epoch reducer `divbench/diversity` made of each: its first metric."""
 
     def compute(scores: list[SampleScore]) -> float:
-        return sum(each.score.as_float() for each in scores) / len(scores) if scores else float("nan")
+        return sum(sample.score.as_float() for sample in scores) / len(scores) if scores else float("nan")
 
     return compute
 
@@ -147,11 +147,11 @@ def diversity_of_epochs(metrics: str | list[str] = HEADLINES, profile: str | Non
         return values
 
     def reduce(scores: list[Score]) -> Score:
-        kept = [_metadata(each) if "divbench" in (each.metadata or {}) else _answer(each) for each in scores]
-        texts = [text for each in kept for text in each["responses"]]
+        kept = [_metadata(epoch) if "divbench" in (epoch.metadata or {}) else _answer(epoch) for epoch in scores]
+        texts = [text for epoch in kept for text in epoch["responses"]]
         if len(texts) < 2:
             return Score(value=float("nan"), explanation=_NO_REPEATS)
-        reasons = [reason for each in kept for reason in each["finish_reasons"]]
+        reasons = [reason for epoch in kept for reason in epoch["finish_reasons"]]
         values = values_of(kept[0]["prompt"], tuple(texts), tuple(reasons))
         numbers = {name: value for name, value in values.items() if isinstance(value, float)}
         missing = {name: value.reason for name, value in values.items() if not isinstance(value, float)}
@@ -190,7 +190,7 @@ def _prompt(state: TaskState) -> str:
 
 def _responses(state: TaskState) -> tuple[list[str], list[str | None]]:
     """Return the texts of an epoch, and why each ended: of all choices, or of a state that was forked."""
-    forked = state.metadata.get(_FORKED)
+    forked = state.metadata.get(COMPLETIONS)
     if isinstance(forked, Sequence) and forked and all(isinstance(text, str) for text in forked):
         return list(forked), [None] * len(forked)
     texts: list[str] = []
